@@ -26,11 +26,14 @@ func (m *MultiOp) Target() []byte {
 	return m.Path
 }
 
-// Reasons for which DecodeMulti refuses a list.
+// ErrMultiNull is why DecodeMulti refuses a list with a null path or a null ACL. ZooKeeper reads such a list and stumbles
+// over it later, which shows in the answer to a multiRead.
+var ErrMultiNull = errors.New("wire: null where a multi does not allow it")
+
+// Other reasons for which DecodeMulti refuses a list.
 var (
 	errMultiOp    = errors.New("wire: operation not allowed in a multi")
 	errMultiFlags = errors.New("wire: create flags not allowed in a multi")
-	errMultiNull  = errors.New("wire: null where a multi does not allow it")
 )
 
 // DecodeMulti reads the body of a multi or multiRead into the memory of ops and returns the list, which aliases the
@@ -106,7 +109,7 @@ func (m *MultiOp) decode(d *jute.Decoder) {
 		d.Fail(errMultiOp)
 	}
 	if d.Err() == nil && m.Target() == nil {
-		d.Fail(fmt.Errorf("%w: path", errMultiNull))
+		d.Fail(fmt.Errorf("%w: path", ErrMultiNull))
 	}
 }
 
@@ -115,7 +118,7 @@ func (m *MultiOp) checkCreate(d *jute.Decoder) {
 	switch {
 	case d.Err() != nil:
 	case m.Create.ACL == nil:
-		d.Fail(fmt.Errorf("%w: ACL", errMultiNull))
+		d.Fail(fmt.Errorf("%w: ACL", ErrMultiNull))
 	case m.Create.Flags < FlagPersistent || m.Create.Flags > FlagContainer:
 		d.Fail(fmt.Errorf("%w: %d", errMultiFlags, m.Create.Flags))
 	}

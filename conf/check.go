@@ -1,0 +1,98 @@
+package conf
+
+import (
+	"fmt"
+	"math"
+)
+
+// complete replaces "not given" by the value that serves, and raises what ZooKeeper raises.
+func (l *loader) complete() {
+	c := l.cfg
+	if c.MinSessionTimeoutMs == -1 {
+		c.MinSessionTimeoutMs = ticks(c.TickTimeMs, 2)
+	}
+	if c.MaxSessionTimeoutMs == -1 {
+		c.MaxSessionTimeoutMs = ticks(c.TickTimeMs, 20)
+	}
+	if c.JuteMaxBufferExtraBytes == unsetInt {
+		c.JuteMaxBufferExtraBytes = c.JuteMaxBufferBytes
+	}
+	c.JuteMaxBufferExtraBytes = max(c.JuteMaxBufferExtraBytes, extraBytesMin)
+	c.JuteMaxBufferExtraBytes = min(c.JuteMaxBufferExtraBytes, math.MaxInt32-c.JuteMaxBufferBytes)
+	c.SnapCount = max(c.SnapCount, snapCountMin)
+	c.SnapSizeLimitKB = max(c.SnapSizeLimitKB, 0)
+	c.TxnLogSizeLimitKB = max(c.TxnLogSizeLimitKB, 0)
+	if c.AutopurgeSnapRetainCount < snapRetainCountMin {
+		const name = "autopurge.snapRetainCount"
+		l.warn(c.sources[name], name, "%d is too small, %d snapshots are kept", c.AutopurgeSnapRetainCount, snapRetainCountMin)
+		c.AutopurgeSnapRetainCount = snapRetainCountMin
+	}
+	l.remarks()
+}
+
+// remarks warns of what is allowed but seldom meant.
+func (l *loader) remarks() {
+	c := l.cfg
+	for _, dir := range []struct{ key, path string }{{"dataDir", c.DataDir}, {"dataLogDir", c.DataLogDir}} {
+		if dir.path != "" && dir.path[0] != '/' && dir.path[0] != '.' {
+			l.warn(c.sources[dir.key], dir.key, "%s is relative. Prepend ./ to indicate that you're sure!", shown(dir.path))
+		}
+	}
+	if c.Set("admin.enableServer") && c.Admin.Enabled {
+		l.warn(c.sources["admin.enableServer"], "admin.enableServer", "%s, nothing listens on port %d", noAdmin, c.Admin.Port)
+	}
+	if c.ClientPort == Unset {
+		l.warn(source{file: c.Path}, "", "clientPort is not set: the server listens on nothing")
+	}
+	if c.SkipACL {
+		l.warn(c.sources["skipACL"], "skipACL", "ACLs are not checked: every client may do everything")
+	}
+	if !c.ForceSync {
+		l.warn(c.sources["forceSync"], "forceSync", "writes are answered before they are on disk: a crash of the machine loses them")
+	}
+	if c.SuperDigest != "" && !c.DigestAuthEnabled {
+		l.warn(c.sources[superDigestKey], superDigestKey, "no effect: DigestAuthenticationProvider.enabled is false")
+	}
+}
+
+// ticks is n ticks, at most the longest timeout that the protocol can carry.
+func ticks(tickMs int32, n int64) int32 { return int32(min(int64(tickMs)*n, math.MaxInt32)) }
+
+// Validate returns an *Error with everything that keeps a server from running with c, for configurations that were put
+// together or changed by hand. Those of Load need no second look.
+func (c *Config) Validate() error {
+	if faults := c.check(); len(faults) > 0 {
+		return &Error{Path: c.Path, Faults: faults}
+	}
+	return nil
+}
+
+// check finds what is wrong with effective values, whoever set them.
+func (c *Config) check() (faults []Fault) {
+	wrong := func(bad bool, key, format string, args ...any) {
+		if bad {
+			faults = append(faults, Fault{Key: key, Text: fmt.Sprintf(format, args...)})
+		}
+	}
+	wrong(c.DataDir == "", "dataDir", "dataDir is not set")
+	wrong(c.ClientPort < Unset || c.ClientPort > math.MaxUint16, "clientPort", "port out of range:%d", c.ClientPort)
+	wrong(c.ClientPort == Unset && c.ClientPortAddress != "", "clientPortAddress", "clientPortAddress is set but clientPort is not set")
+	wrong(c.TickTimeMs == 0, "tickTime", "tickTime is not set")
+	wrong(c.TickTimeMs < 0, "tickTime", "%d is not a length of time", c.TickTimeMs)
+	wrong(c.MinSessionTimeoutMs > c.MaxSessionTimeoutMs, "minSessionTimeout", "minSessionTimeout must not be larger than maxSessionTimeout")
+	wrong(c.MaxSessionTimeoutMs <= 0 && c.TickTimeMs > 0, "maxSessionTimeout", "%d is not a length of time", c.MaxSessionTimeoutMs)
+	wrong(c.ElectionAlg != 3, "electionAlg", "Invalid electionAlg value. Only 3 is supported.")
+	wrong(c.JuteMaxBufferBytes < juteBytesMin, "jute.maxbuffer", "%d is less than %d", c.JuteMaxBufferBytes, juteBytesMin)
+	wrong(c.JuteMaxBufferExtraBytes < extraBytesMin, "jute.maxbuffer.extrasize", "%d is less than %d", c.JuteMaxBufferExtraBytes, extraBytesMin)
+	wrong(c.SnapCount < snapCountMin, "snapCount", "%d is less than %d", c.SnapCount, snapCountMin)
+	wrong(c.SnapSizeLimitKB < 0, "snapSizeLimitInKb", "%d is negative", c.SnapSizeLimitKB)
+	wrong(c.PreAllocKB < 0, "preAllocSize", "%d is negative", c.PreAllocKB)
+	wrong(c.TxnLogSizeLimitKB < 0, "txnLogSizeLimitInKb", "%d is negative", c.TxnLogSizeLimitKB)
+	wrong(c.GlobalOutstandingLimit < 1, "globalOutstandingLimit", "%d is less than 1", c.GlobalOutstandingLimit)
+	wrong(c.SessionlessTimeoutMs < 1, "nio.sessionlessCnxnTimeout", "%d is less than 1", c.SessionlessTimeoutMs)
+	wrong(c.AutopurgeSnapRetainCount < snapRetainCountMin, "autopurge.snapRetainCount", "%d is less than %d", c.AutopurgeSnapRetainCount, snapRetainCountMin)
+	wrong(c.SnapshotCompression != "" && c.SnapshotCompression != "gz" && c.SnapshotCompression != "snappy", "snapshot.compression.method", "%q is not gz or snappy", c.SnapshotCompression)
+	wrong(c.ContainerCheckIntervalMs < 1, "znode.container.checkIntervalMs", "%d is less than 1", c.ContainerCheckIntervalMs)
+	wrong(c.ContainerMaxPerMinute < 1, "znode.container.maxPerMinute", "%d is less than 1", c.ContainerMaxPerMinute)
+	return append(faults, c.checkSize()...)
+}

@@ -1,0 +1,179 @@
+package conf
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Keys without a field. ZooKeeper knows them, so they are not typing errors; this server needs nothing for them, cannot
+// do what they ask, or must not pretend to. A name that ends in a dot or a star stands for all names that begin so.
+
+// inert keys ask for nothing that a client or an operator could miss on a standalone server: threads and buffers of the
+// Java server, and what only an ensemble needs.
+var inert = names(`
+	nio.numSelectorThreads nio.numWorkerThreads nio.directBufferBytes nio.shutdownTimeout
+	netty.advancedFlowControl.enabled netty.server.outstandingHandshake.limit
+	netty.server.earlyDropSecureConnectionHandshakes
+	intBufferStartingSizeBytes maxResponseCacheSize maxGetChildrenResponseCacheSize
+	commitProcessor.numWorkerThreads commitProcessor.maxReadBatchSize commitProcessor.maxCommitBatchSize
+	commitProcessor.shutdownTimeout request_throttler.shutdownTimeout
+	watchManagerName watcherCleanThreshold watcherCleanIntervalInSeconds watcherCleanThreadsNum
+	maxInProcessingDeadWatchers bitHashCacheSize pathStats. messageTracker.
+	maxWriteQueuePollTime commitLogCount snapshotSizeFactor db.autocreate enableEagerACLCheck
+	jvm.pause.monitor jvm.pause.sleep.time.ms jvm.pause.info-threshold.ms jvm.pause.warn-threshold.ms
+	fips-mode kinit security.auth_to_local kerberos. requireKerberosConfig
+	quorum.cnxn.threads.size connectToLearnerMasterLimit observerMasterPort quorumListenOnAllIPs syncEnabled observer.
+	localSessionsEnabled localSessionsUpgradingEnabled oraclePath group* weight*
+	multiAddress.reachabilityCheckEnabled multiAddress.reachabilityCheckTimeoutMs
+	electionPortBindRetry cnxTimeout quorumCnxnTimeoutMs tcpKeepAlive fastleader. leaderServes leader. learner.
+	leaderConnectDelayDuringRetryMs observerMaster. forceSnapshotSync portUnification sslQuorumReloadCertFiles
+	forward_learner_requests_to_commit_processor_disabled follower.
+	requireClientAuthScheme jaasLoginRenew testingonly.initialZxid test.allowDiscontinuousProposals
+`)
+
+const (
+	noTLS      = "TLS is not supported by this version"
+	noSASL     = "SASL is not supported by this version"
+	noThrottle = "requests are not throttled by this version; it stops reading from clients at globalOutstandingLimit"
+	noLarge    = "large requests are not counted against a byte budget by this version"
+	noAdmin    = "the HTTP admin server is not part of this version"
+	noPeers    = "a standalone server has no connections to other servers"
+)
+
+// unsupported keys are told about: whoever sets one expects something that does not happen.
+var unsupported = map[string]string{
+	"largeRequestThreshold":          noLarge,
+	"largeRequestMaxBytes":           noLarge,
+	"request_throttle_max_requests":  noThrottle,
+	"request_throttle_stall_time":    noThrottle,
+	"request_throttle_drop_stale":    noThrottle,
+	"request_stale_connection_check": noThrottle,
+	"request_stale_latency_check":    noThrottle,
+	"throttled_op_wait_time":         "requests that waited long are not refused by this version",
+	"connection_throttle_*":          "new sessions are not throttled by this version",
+	"audit.enable":                   "no audit log is written by this version",
+	"audit.impl.class":               "no audit log is written by this version",
+	"metricsProvider.":               "metrics are not exported by this version",
+	"ssl.":                           noTLS,
+	"client.portUnification":         noTLS + ", the client port is plain",
+	"client.certReload":              noTLS,
+	"secureClientPort":               noTLS,
+	"secureClientPortAddress":        noTLS,
+	"sasl.":                          noSASL,
+	"java.security.auth.":            noSASL,
+	"superUser":                      noSASL + ", nobody gets these rights",
+	"superUser.":                     noSASL + ", nobody gets these rights",
+	"SASLAuthenticationProvider.":    noSASL + ", nobody gets these rights",
+	"letAnySaslUserDoX":              noSASL + ", nobody gets these rights",
+	"allowSaslFailedClients":         noSASL,
+	"sessionRequireClientSASLAuth":   noSASL + ", and none is required",
+	"X509AuthenticationProvider.":    noTLS + ", nobody gets these rights",
+	"IPAuthenticationProvider.":      noAdmin,
+	"enforce.auth.enabled":           "no authentication is enforced",
+	"enforce.auth.schemes":           "no authentication is enforced",
+	"ensembleAuthName":               "the auth scheme ensemble is not supported by this version",
+	"authProvider.":                  "this auth scheme is not supported by this version, clients that use it are refused",
+	"admin.":                         noAdmin,
+	"sslQuorum":                      noPeers,
+	"quorum.auth.":                   noPeers,
+}
+
+// strictBooleans and strictIntegers are direct keys without a field: what they say has no effect, but a value that
+// ZooKeeper refuses to start with is refused here, too.
+var (
+	strictBooleans = names(`quorumListenOnAllIPs syncEnabled localSessionsEnabled localSessionsUpgradingEnabled sslQuorum
+		portUnification sslQuorumReloadCertFiles quorum.auth.enableSasl quorum.auth.serverRequireSasl
+		quorum.auth.learnerRequireSasl jvm.pause.monitor multiAddress.reachabilityCheckEnabled`)
+	strictIntegers = names(`observerMasterPort connectToLearnerMasterLimit quorum.cnxn.threads.size secureClientPort
+		multiAddress.reachabilityCheckTimeoutMs`)
+	// directOnly are the other direct keys without a field: like the strict ones, a -D of that name means nothing.
+	directOnly = names(`secureClientPortAddress oraclePath quorum.auth.learner.saslLoginContext
+		quorum.auth.server.saslLoginContext quorum.auth.kerberos.servicePrincipal`)
+)
+
+// builtinProviders are the auth plugins that every ZooKeeper has whether they are named or not.
+var builtinProviders = names(`
+	org.apache.zookeeper.server.auth.DigestAuthenticationProvider
+	org.apache.zookeeper.server.auth.IPAuthenticationProvider`)
+
+// fieldless judges a key without a field. known is false if ZooKeeper does not know it either.
+func fieldless(key, value string) (remark string, err error, known bool) {
+	if err = strictFieldless(key, value); err != nil {
+		return "", err, true
+	}
+	if err = refusal(key, value); err != nil {
+		return "", err, true
+	}
+	switch {
+	case family(inert, key) != "", key == "serverCnxnFactory":
+		return "", nil, true
+	case strings.HasPrefix(key, "authProvider.") && builtinProviders[value]:
+		return "", nil, true
+	case key == "metricsProvider.className" && strings.HasSuffix(value, ".DefaultMetricsProvider"):
+		return "", nil, true
+	case value == "false", value == "", key == "secureClientPort":
+		// Nothing is asked for that would be missing.
+		return "", nil, family(unsupported, key) != ""
+	}
+	if name := family(unsupported, key); name != "" {
+		return "no effect: " + unsupported[name], nil, true
+	}
+	return "", nil, false
+}
+
+// strictFieldless returns ZooKeeper's error for the value of a direct key.
+func strictFieldless(key, value string) (err error) {
+	switch {
+	case strictBooleans[key]:
+		_, err = parseBool(key, value)
+	case strictIntegers[key]:
+		_, err = parseInt32(value)
+	}
+	return err
+}
+
+// refusal returns why the server must not start: what the key asks for protects data, and a server that went on without
+// it would be less safe than its operator believes. A class that cannot be loaded is refused as in ZooKeeper.
+func refusal(key, value string) error {
+	on := strings.EqualFold(value, "true")
+	switch {
+	case key == "secureClientPort" && strings.Trim(value, "+-0") != "":
+		return fmt.Errorf("%s: refusing to start without the secure port", noTLS)
+	case key == "sessionRequireClientSASLAuth" && on:
+		return fmt.Errorf("%s: refusing to serve clients without the authentication that is required", noSASL)
+	case key == "enforce.auth.enabled" && on:
+		return fmt.Errorf("enforced authentication is not supported by this version: refusing to serve clients without it")
+	case key == "serverCnxnFactory" && !strings.HasSuffix(value, ".NIOServerCnxnFactory") && !strings.HasSuffix(value, ".NettyServerCnxnFactory"):
+		return fmt.Errorf("Couldn't instantiate %s", shown(value))
+	case key == "metricsProvider.className" && !strings.HasSuffix(value, ".DefaultMetricsProvider") && !strings.HasSuffix(value, ".NullMetricsProvider") && !strings.HasSuffix(value, ".PrometheusMetricsProvider"):
+		return fmt.Errorf("metrics provider class was not found: %s", shown(value))
+	}
+	return nil
+}
+
+// family returns the entry of a set that covers the key: the key itself or the longest beginning of it that ends in a
+// dot or a star. "" if there is none.
+func family[V any](set map[string]V, key string) string {
+	if _, ok := set[key]; ok {
+		return key
+	}
+	for i := len(key) - 1; i > 0; i-- {
+		if key[i] == '.' {
+			if _, ok := set[key[:i+1]]; ok {
+				return key[:i+1]
+			}
+		}
+		if _, ok := set[key[:i]+"*"]; ok {
+			return key[:i] + "*"
+		}
+	}
+	return ""
+}
+
+func names(list string) map[string]bool {
+	m := map[string]bool{}
+	for _, n := range strings.Fields(list) {
+		m[n] = true
+	}
+	return m
+}

@@ -1,0 +1,79 @@
+package conf
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf16"
+)
+
+// withoutEffect are the keys with a field that a standalone server of this version makes no use of.
+var withoutEffect = names(`admin.enableServer admin.serverAddress admin.serverPort admin.commandURL admin.idleTimeout
+	flushDelay maxBatchSize initLimit syncLimit electionAlg peerType`)
+
+// String renders the effective configuration as a file that parses to the same configuration: first what was set, then
+// the defaults, then what has no effect, each under a comment that says so. Keys without a value are comments. The one
+// secret, superDigest, is left out.
+func (c *Config) String() string {
+	var set, unset, idle, missing strings.Builder
+	for _, k := range keys {
+		value, ok := k.show(c)
+		_, given := c.sources[k.name]
+		switch {
+		case k.name == superDigestKey && ok:
+			fmt.Fprintf(&missing, "# %s is set, and not shown\n", k.name)
+		case !ok:
+			fmt.Fprintf(&missing, "# %s is not set\n", k.name)
+		case withoutEffect[k.name]:
+			fmt.Fprintf(&idle, "%s=%s\n", k.name, escape(value))
+		case given:
+			fmt.Fprintf(&set, "%s=%s\n", k.name, escape(value))
+		default:
+			fmt.Fprintf(&unset, "%s=%s\n", k.name, escape(value))
+		}
+	}
+	for _, s := range c.Servers {
+		comment := ""
+		if c.DynamicConfigFile != "" {
+			comment = "# "
+		}
+		fmt.Fprintf(&set, "%sserver.%d=%s\n", comment, s.ID, escape(s.String()))
+	}
+	origin := c.Path
+	switch {
+	case c.Embedded:
+		origin = "the built-in configuration or -D"
+	case origin == "":
+		origin = "the command line"
+	}
+	return fmt.Sprintf("# set by %s\n%s\n# defaults\n%s\n# accepted, without effect on a standalone server of this version\n%s\n# without a value\n%s",
+		escape(origin), set.String(), unset.String(), idle.String(), missing.String())
+}
+
+// escape writes a value so that scan reads it back.
+func escape(s string) string {
+	var b strings.Builder
+	for i, r := range s {
+		switch {
+		case r == '\\':
+			b.WriteString(`\\`)
+		case r == ' ' && i == 0:
+			b.WriteString(`\ `)
+		case r == '\t':
+			b.WriteString(`\t`)
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\r':
+			b.WriteString(`\r`)
+		case r == '\f':
+			b.WriteString(`\f`)
+		case r < ' ' || r > '~' && r <= 0xffff:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,244 @@
+package conf
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+type integer interface{ ~int | ~int32 | ~int64 }
+
+// strictInt is a key that ZooKeeper reads with Integer.parseInt: 32 bits, decimal, and fatal if it is not.
+func strictInt[T integer](name string, field func(*Config) *T) key {
+	set := func(c *Config, v string) (string, error) {
+		n, err := parseInt32(v)
+		if err == nil {
+			*field(c) = T(n)
+		}
+		return "", err
+	}
+	return key{name, direct, set, showInt(field)}
+}
+
+// propInt is a key that ZooKeeper reads with Integer.getInteger or Long.getLong, which fall back to the default without
+// a word. Here the word is spoken.
+func propInt[T integer](name string, r reach, low, high int64, field func(*Config) *T) key {
+	set := func(c *Config, v string) (string, error) {
+		n, err := decodeInt(v)
+		if err != nil {
+			return fmt.Sprintf("%q is not a number, the default %d is used, as ZooKeeper does", shown(v), *field(c)), nil
+		}
+		if n < low || n > high {
+			return fmt.Sprintf("%d is outside %d to %d, the default %d is used", n, low, high, *field(c)), nil
+		}
+		*field(c) = T(n)
+		return "", nil
+	}
+	return key{name, r, set, showInt(field)}
+}
+
+func showInt[T integer](field func(*Config) *T) func(*Config) (string, bool) {
+	return func(c *Config) (string, bool) { return strconv.FormatInt(int64(*field(c)), 10), true }
+}
+
+// parseInt32 is Java's Integer.parseInt, with the message of its exception.
+func parseInt32(v string) (int, error) {
+	n, err := strconv.ParseInt(v, 10, 32)
+	if err == nil {
+		return int(n), nil
+	}
+	if i := strings.IndexAny(v, " \t#!"); i > 0 {
+		return 0, fmt.Errorf("For input string: %q (a comment needs a line of its own)", shown(v))
+	}
+	return 0, fmt.Errorf("For input string: %q", shown(v))
+}
+
+// decodeInt is Java's Long.decode: decimal, hexadecimal after 0x or #, octal after a leading 0.
+func decodeInt(v string) (int64, error) {
+	digits, negative := strings.CutPrefix(v, "-")
+	if !negative {
+		digits = strings.TrimPrefix(v, "+")
+	}
+	base := 10
+	switch {
+	case strings.HasPrefix(digits, "0x"), strings.HasPrefix(digits, "0X"):
+		digits, base = digits[2:], 16
+	case strings.HasPrefix(digits, "#"):
+		digits, base = digits[1:], 16
+	case strings.HasPrefix(digits, "0") && len(digits) > 1:
+		digits, base = digits[1:], 8
+	}
+	if digits == "" || digits[0] == '-' || digits[0] == '+' {
+		return 0, strconv.ErrSyntax
+	}
+	if negative {
+		digits = "-" + digits
+	}
+	return strconv.ParseInt(digits, base, 64)
+}
+
+// strictBool is a key that ZooKeeper accepts as true or false only.
+func strictBool(name string, field func(*Config) *bool) key {
+	return key{name, direct, setStrictBool(name, field), showBool(field)}
+}
+
+func setStrictBool(name string, field func(*Config) *bool) func(*Config, string) (string, error) {
+	return func(c *Config, v string) (string, error) {
+		b, err := parseBool(name, v)
+		if err == nil {
+			*field(c) = b
+		}
+		return "", err
+	}
+}
+
+func parseBool(name, v string) (bool, error) {
+	switch strings.ToLower(v) {
+	case "true":
+		return true, nil
+	case "false":
+		return false, nil
+	}
+	return false, fmt.Errorf("Invalid option %s for %s. Choose 'true' or 'false.'", shown(v), name)
+}
+
+// propBool is a key that is true when it reads true, and false whatever else it reads.
+func propBool(name string, field func(*Config) *bool) key {
+	return key{name, property, setPropBool(field), showBool(field)}
+}
+
+func setPropBool(field func(*Config) *bool) func(*Config, string) (string, error) {
+	return func(c *Config, v string) (string, error) {
+		*field(c) = strings.EqualFold(v, "true")
+		if !*field(c) && !strings.EqualFold(v, "false") {
+			return fmt.Sprintf("%q counts as false, as in ZooKeeper; only true is true", shown(v)), nil
+		}
+		return "", nil
+	}
+}
+
+func showBool(field func(*Config) *bool) func(*Config) (string, bool) {
+	return func(c *Config) (string, bool) { return strconv.FormatBool(*field(c)), true }
+}
+
+// word is a switch that only one literal word throws. ZooKeeper takes no other spelling, true and false included.
+func word(name, trigger string, thrown bool, field func(*Config) *bool) key {
+	other := map[string]string{"no": "yes", "yes": "no"}[trigger]
+	set := func(c *Config, v string) (string, error) {
+		*field(c) = !thrown
+		if v == trigger {
+			*field(c) = thrown
+			return "", nil
+		}
+		if v != other {
+			return fmt.Sprintf("%q counts as %s, as in ZooKeeper; only %s means %s", shown(v), other, trigger, trigger), nil
+		}
+		return "", nil
+	}
+	show := func(c *Config) (string, bool) {
+		if *field(c) == thrown {
+			return trigger, true
+		}
+		return other, true
+	}
+	return key{name, property, set, show}
+}
+
+func text(name string, r reach, field func(*Config) *string) key {
+	return key{name, r, setText(field), showText(field)}
+}
+
+func setText(field func(*Config) *string) func(*Config, string) (string, error) {
+	return func(c *Config, v string) (string, error) {
+		*field(c) = v
+		return "", nil
+	}
+}
+
+func showText(field func(*Config) *string) func(*Config) (string, bool) {
+	return func(c *Config) (string, bool) { return *field(c), *field(c) != "" }
+}
+
+// setPort parses a port of a direct key. 0 is the same as no port at all.
+func setPort(field func(*Config) *int) func(*Config, string) (string, error) {
+	return func(c *Config, v string) (string, error) {
+		n, err := parseInt32(v)
+		if err != nil {
+			return "", err
+		}
+		if n < 0 || n > math.MaxUint16 {
+			return "", fmt.Errorf("port out of range:%d", n)
+		}
+		*field(c) = n
+		if n == 0 {
+			*field(c) = Unset
+		}
+		return "", nil
+	}
+}
+
+func showPort(field func(*Config) *int) func(*Config) (string, bool) {
+	return func(c *Config) (string, bool) { return strconv.Itoa(*field(c)), *field(c) > 0 }
+}
+
+func setCompression(c *Config, v string) (string, error) {
+	switch v {
+	case "gz", "snappy", "":
+		c.SnapshotCompression = v
+		return "", nil
+	}
+	c.SnapshotCompression = ""
+	return fmt.Sprintf("%q is not gz or snappy, snapshots are not compressed, as ZooKeeper does", shown(v)), nil
+}
+
+func setPeerType(c *Config, v string) (string, error) {
+	switch lower := strings.ToLower(v); lower {
+	case "observer", "participant":
+		c.PeerType = lower
+		return "", nil
+	}
+	return "", fmt.Errorf("Unrecognised peertype: %s", shown(v))
+}
+
+// setAdminEnabled takes only the literal false for a no.
+func setAdminEnabled(c *Config, v string) (string, error) {
+	c.Admin.Enabled = v != "false"
+	if c.Admin.Enabled && v != "true" {
+		return fmt.Sprintf("%q counts as true, as in ZooKeeper; only false means false", shown(v)), nil
+	}
+	return "", nil
+}
+
+// fourLetterWords are the words that ZooKeeper knows. Unknown entries of the list are ignored there.
+var fourLetterWords = []string{
+	"conf", "cons", "crst", "dirs", "dump", "envi", "gtmk", "hash", "isro", "mntr", "ruok", "srst", "srvr", "stat", "stmk",
+	"wchc", "wchp", "wchs",
+}
+
+func setWords(c *Config, v string) (remark string, err error) {
+	c.FourLetterWords = nil
+	var unknown []string
+	for w := range strings.SplitSeq(v, ",") {
+		w = trim(w)
+		if w == "" {
+			continue
+		}
+		if w != "*" && !slices.Contains(fourLetterWords, w) {
+			unknown = append(unknown, shown(w))
+			continue
+		}
+		if !slices.Contains(c.FourLetterWords, w) {
+			c.FourLetterWords = append(c.FourLetterWords, w)
+		}
+	}
+	if unknown != nil {
+		remark = "not a four-letter word, ignored: " + shown(strings.Join(unknown, ", "))
+	}
+	return remark, nil
+}
+
+func showWords(c *Config) (string, bool) {
+	return strings.Join(c.FourLetterWords, ", "), len(c.FourLetterWords) > 0
+}
