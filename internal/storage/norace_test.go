@@ -1,0 +1,6 @@
+//go:build !race
+
+package storage
+
+// crashSeeds is how many worlds the crash test runs.
+const crashSeeds = 500
