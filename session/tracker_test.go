@@ -312,86 +312,106 @@ func (m *model) advance(now int64) []zxid.SessionID {
 	return gone
 }
 
+// world is a tracker and the model of it, which rapid drives by calling the methods at random.
+type world struct {
+	tick, now int64
+	tr        *Tracker
+	m         *model
+}
+
+func anyID(t *rapid.T) zxid.SessionID {
+	return zxid.SessionID(rapid.Int64Range(-4, 8).Draw(t, "id"))
+}
+
+func (w *world) anyTimeout(t *rapid.T) int64 {
+	return rapid.Int64Range(2*w.tick, 12*w.tick).Draw(t, "timeout")
+}
+
+func (w *world) known(t *rapid.T) (*Handle, *modelSession) {
+	id := anyID(t)
+	h, s := w.tr.Get(id), w.m.sessions[id]
+	require.Equal(t, s == nil, h == nil)
+	if s == nil {
+		t.Skip("no such session")
+	}
+	return h, s
+}
+
+func (w *world) Add(t *rapid.T) {
+	id, timeout := anyID(t), w.anyTimeout(t)
+	if len(w.m.sessions) == 0 {
+		w.m.last = max(w.m.last, w.now)
+	}
+	if s := w.m.sessions[id]; s != nil {
+		s.heard, s.timeout = max(s.heard, w.now), timeout
+	} else {
+		w.m.sessions[id] = &modelSession{heard: w.now, timeout: timeout}
+	}
+	require.Equal(t, id, w.tr.Add(id, int32(timeout), w.now).ID())
+}
+
+func (w *world) Remove(t *rapid.T) {
+	id := anyID(t)
+	w.tr.Remove(id)
+	delete(w.m.sessions, id)
+}
+
+func (w *world) Touch(t *rapid.T) {
+	h, s := w.known(t)
+	at := w.now - rapid.Int64Range(0, 3*w.tick).Draw(t, "age")
+	s.heard = max(s.heard, at)
+	require.Equal(t, !s.closing, h.Touch(at))
+}
+
+func (w *world) SetTimeout(t *rapid.T) {
+	h, s := w.known(t)
+	s.timeout = w.anyTimeout(t)
+	h.SetTimeout(int32(s.timeout))
+}
+
+func (w *world) SetClosing(t *rapid.T) {
+	h, s := w.known(t)
+	s.closing = true
+	h.SetClosing()
+}
+
+func (w *world) Begin(t *rapid.T) {
+	h, s := w.known(t)
+	s.busy++
+	h.Busy(+1)
+}
+
+func (w *world) End(t *rapid.T) {
+	h, s := w.known(t)
+	if s.busy == 0 {
+		t.Skip("not busy")
+	}
+	s.busy--
+	s.heard = max(s.heard, w.m.last)
+	h.Busy(-1)
+}
+
+func (w *world) Advance(t *rapid.T) {
+	w.now += rapid.Int64Range(0, w.tick).Draw(t, "step")
+	require.Equal(t, w.m.advance(w.now), ids(w.tr.Advance(w.now)))
+}
+
+func (w *world) Pause(t *rapid.T) {
+	w.now += rapid.Int64Range(w.tick, 20*w.tick).Draw(t, "pause")
+	require.Equal(t, w.m.advance(w.now), ids(w.tr.Advance(w.now)))
+}
+
+func (w *world) Check(t *rapid.T) {
+	require.Equal(t, len(w.m.sessions), w.tr.Len())
+	checkBuckets(t, w.tr)
+}
+
 func TestAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tick := rapid.Int64Range(60, 2000).Draw(t, "tick")
-		tr := NewTracker(tick)
 		m := &model{tick: tick, rhythm: tick, pause: tick * 4 / 3, sessions: map[zxid.SessionID]*modelSession{}}
-		now := rapid.Int64Range(0, 1<<40).Draw(t, "start")
-		anyID := rapid.Custom(func(t *rapid.T) zxid.SessionID {
-			return zxid.SessionID(rapid.Int64Range(-4, 8).Draw(t, "id"))
-		})
-		anyTimeout := rapid.Int64Range(2*tick, 12*tick)
-		known := func(t *rapid.T) (*Handle, *modelSession) {
-			id := anyID.Draw(t, "id")
-			h, s := tr.Get(id), m.sessions[id]
-			require.Equal(t, s == nil, h == nil)
-			if s == nil {
-				t.Skip("no such session")
-			}
-			return h, s
-		}
-		t.Repeat(map[string]func(*rapid.T){
-			"add": func(t *rapid.T) {
-				id, timeout := anyID.Draw(t, "id"), anyTimeout.Draw(t, "timeout")
-				if len(m.sessions) == 0 {
-					m.last = max(m.last, now)
-				}
-				if s := m.sessions[id]; s != nil {
-					s.heard, s.timeout = max(s.heard, now), timeout
-				} else {
-					m.sessions[id] = &modelSession{heard: now, timeout: timeout}
-				}
-				require.Equal(t, id, tr.Add(id, int32(timeout), now).ID())
-			},
-			"remove": func(t *rapid.T) {
-				id := anyID.Draw(t, "id")
-				tr.Remove(id)
-				delete(m.sessions, id)
-			},
-			"touch": func(t *rapid.T) {
-				h, s := known(t)
-				at := now - rapid.Int64Range(0, 3*tick).Draw(t, "age")
-				s.heard = max(s.heard, at)
-				require.Equal(t, !s.closing, h.Touch(at))
-			},
-			"timeout": func(t *rapid.T) {
-				h, s := known(t)
-				s.timeout = anyTimeout.Draw(t, "timeout")
-				h.SetTimeout(int32(s.timeout))
-			},
-			"close": func(t *rapid.T) {
-				h, s := known(t)
-				s.closing = true
-				h.SetClosing()
-			},
-			"begin": func(t *rapid.T) {
-				h, s := known(t)
-				s.busy++
-				h.Busy(+1)
-			},
-			"end": func(t *rapid.T) {
-				h, s := known(t)
-				if s.busy == 0 {
-					t.Skip("not busy")
-				}
-				s.busy--
-				s.heard = max(s.heard, m.last)
-				h.Busy(-1)
-			},
-			"advance": func(t *rapid.T) {
-				now += rapid.Int64Range(0, tick).Draw(t, "step")
-				require.Equal(t, m.advance(now), ids(tr.Advance(now)))
-			},
-			"pause": func(t *rapid.T) {
-				now += rapid.Int64Range(tick, 20*tick).Draw(t, "pause")
-				require.Equal(t, m.advance(now), ids(tr.Advance(now)))
-			},
-			"": func(t *rapid.T) {
-				require.Equal(t, len(m.sessions), tr.Len())
-				checkBuckets(t, tr)
-			},
-		})
+		w := &world{tick: tick, now: rapid.Int64Range(0, 1<<40).Draw(t, "start"), tr: NewTracker(tick), m: m}
+		t.Repeat(rapid.StateMachineActions(w))
 	})
 }
 
