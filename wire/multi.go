@@ -26,12 +26,9 @@ func (m *MultiOp) Target() []byte {
 	return m.Path
 }
 
-// ErrMultiNull is why DecodeMulti refuses a list with a null path or a null ACL. ZooKeeper reads such a list and stumbles
-// over it later, which shows in the answer to a multiRead.
-var ErrMultiNull = errors.New("wire: null where a multi does not allow it")
-
-// Other reasons for which DecodeMulti refuses a list.
+// Reasons for which DecodeMulti refuses a list.
 var (
+	errMultiNull  = errors.New("wire: null where a multi does not allow it")
 	errMultiOp    = errors.New("wire: operation not allowed in a multi")
 	errMultiFlags = errors.New("wire: create flags not allowed in a multi")
 )
@@ -42,6 +39,22 @@ var (
 // end. What it refuses operation by operation (an unknown kind of node in createTTL, say) is left to the caller, and so
 // is a mixture of reads and writes. After an error the list is empty.
 func DecodeMulti(d *jute.Decoder, ops []MultiOp) ([]MultiOp, error) {
+	ops, err := DecodeMultiRead(d, ops)
+	if err != nil {
+		return ops, err
+	}
+	for i := range ops {
+		if ops[i].hasNull() {
+			d.Fail(errMultiNull)
+			return ops[:0], fmt.Errorf("multi, operation %d (%v): %w", i, ops[i].Op, errMultiNull)
+		}
+	}
+	return ops, nil
+}
+
+// DecodeMultiRead is DecodeMulti for a multiRead: it lets null paths and ACLs through, over which ZooKeeper stumbles only
+// when it comes to the operation.
+func DecodeMultiRead(d *jute.Decoder, ops []MultiOp) ([]MultiOp, error) {
 	ops = ops[:0]
 	for {
 		var h MultiHeader
@@ -108,17 +121,17 @@ func (m *MultiOp) decode(d *jute.Decoder) {
 	default:
 		d.Fail(errMultiOp)
 	}
-	if d.Err() == nil && m.Target() == nil {
-		d.Fail(fmt.Errorf("%w: path", ErrMultiNull))
-	}
+}
+
+// hasNull tells whether something is null that a multi needs.
+func (m *MultiOp) hasNull() bool {
+	return m.Target() == nil || (m.isCreate() && m.Op != OpCreateTTL && m.Create.ACL == nil)
 }
 
 // checkCreate fails d if a create without TTL is not allowed as it is.
 func (m *MultiOp) checkCreate(d *jute.Decoder) {
 	switch {
 	case d.Err() != nil:
-	case m.Create.ACL == nil:
-		d.Fail(fmt.Errorf("%w: ACL", ErrMultiNull))
 	case m.Create.Flags < FlagPersistent || m.Create.Flags > FlagContainer:
 		d.Fail(fmt.Errorf("%w: %d", errMultiFlags, m.Create.Flags))
 	}

@@ -134,15 +134,15 @@ func TestMultiRefused(t *testing.T) {
 		{"multi", "0000000e 00 ffffffff" + multiEnd + multiEnd, errMultiOp},
 		{"notification", "00000000 00 ffffffff" + multiEnd, errMultiOp},
 		{"unknown", "000001f4 00 ffffffff" + multiEnd, errMultiOp},
-		{"delete of null", "00000002 00 ffffffff ffffffff ffffffff" + multiEnd, ErrMultiNull},
-		{"setData of null", "00000005 00 ffffffff ffffffff ffffffff ffffffff" + multiEnd, ErrMultiNull},
-		{"check of null", "0000000d 00 ffffffff ffffffff ffffffff" + multiEnd, ErrMultiNull},
-		{"getData of null", "00000004 00 ffffffff ffffffff 00" + multiEnd, ErrMultiNull},
-		{"create of null", "00000001 00 ffffffff ffffffff ffffffff 00000000 00000000" + multiEnd, ErrMultiNull},
-		{"createTTL of null", "00000015 00 ffffffff ffffffff ffffffff 00000000 00000005 0000000000000001" + multiEnd, ErrMultiNull},
-		{"create, null ACL", "00000001" + create + "ffffffff 00000000" + multiEnd, ErrMultiNull},
-		{"create2, null ACL", "0000000f" + create + "ffffffff 00000000" + multiEnd, ErrMultiNull},
-		{"createContainer, null ACL", "00000013" + create + "ffffffff 00000004" + multiEnd, ErrMultiNull},
+		{"delete of null", "00000002 00 ffffffff ffffffff ffffffff" + multiEnd, errMultiNull},
+		{"setData of null", "00000005 00 ffffffff ffffffff ffffffff ffffffff" + multiEnd, errMultiNull},
+		{"check of null", "0000000d 00 ffffffff ffffffff ffffffff" + multiEnd, errMultiNull},
+		{"getData of null", "00000004 00 ffffffff ffffffff 00" + multiEnd, errMultiNull},
+		{"create of null", "00000001 00 ffffffff ffffffff ffffffff 00000000 00000000" + multiEnd, errMultiNull},
+		{"createTTL of null", "00000015 00 ffffffff ffffffff ffffffff 00000000 00000005 0000000000000001" + multiEnd, errMultiNull},
+		{"create, null ACL", "00000001" + create + "ffffffff 00000000" + multiEnd, errMultiNull},
+		{"create2, null ACL", "0000000f" + create + "ffffffff 00000000" + multiEnd, errMultiNull},
+		{"createContainer, null ACL", "00000013" + create + "ffffffff 00000004" + multiEnd, errMultiNull},
 		{"create, flags -1", "00000001" + create + goldenOpen + "ffffffff" + multiEnd, errMultiFlags},
 		{"create, flags 5", "00000001" + create + goldenOpen + "00000005" + multiEnd, errMultiFlags},
 		{"create2, flags 6", "0000000f" + create + goldenOpen + "00000006" + multiEnd, errMultiFlags},
@@ -283,4 +283,16 @@ func multiResults(t *rapid.T) []MultiResult {
 		results = append(results, r)
 	}
 	return results
+}
+
+func TestDecodeMultiReadLetsNullsThrough(t *testing.T) {
+	body := unhex(t, "00000004 00 ffffffff ffffffff 00"+"00000002 00 ffffffff ffffffff ffffffff"+multiEnd)
+	d := jute.NewDecoder(body, 1<<20)
+	ops, err := DecodeMultiRead(&d, nil)
+	require.NoError(t, err)
+	require.Len(t, ops, 2)
+	require.Nil(t, ops[0].Path)
+	d = jute.NewDecoder(body, 1<<20)
+	_, err = DecodeMulti(&d, nil)
+	require.ErrorIs(t, err, errMultiNull)
 }
