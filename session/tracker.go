@@ -177,14 +177,14 @@ type Bucket struct {
 // are left out. It visits every session and is meant for operators.
 func (t *Tracker) Buckets() []Bucket {
 	byDeadline := make(map[int64][]zxid.SessionID)
-	for id, h := range t.sessions {
+	for id, h := range t.sessions { // order: sorted below
 		if !h.Closing() {
 			due := t.deadline(h)
 			byDeadline[due] = append(byDeadline[due], id)
 		}
 	}
 	buckets := make([]Bucket, 0, len(byDeadline))
-	for due, ids := range byDeadline {
+	for due, ids := range byDeadline { // order: sorted below
 		slices.SortFunc(ids, func(a, b zxid.SessionID) int { return cmp.Compare(uint64(a), uint64(b)) })
 		buckets = append(buckets, Bucket{DeadlineMs: due, Sessions: ids})
 	}

@@ -1,0 +1,233 @@
+package znode
+
+import (
+	"bytes"
+	"strconv"
+)
+
+// A quota on /p lives in two ordinary nodes, /zookeeper/quota/p/zookeeper_limits and zookeeper_stats beside it. The first
+// one's existence makes /p a prefix under which usage is kept; the usage is the data of the second, which the server
+// rewrites with each change below /p. That is no transaction: no stat changes, no watch fires, and the digest does not
+// cover it.
+
+const (
+	quotaLimitsName = "zookeeper_limits"
+	quotaStatsName  = "zookeeper_stats"
+)
+
+// quotaIndex is the set of prefixes that have limits. It answers for a path by looking up the path and each of its
+// ancestors, and at once while there is no quota at all.
+type quotaIndex struct{ prefixes map[string]struct{} }
+
+func (q *quotaIndex) init() { q.prefixes = make(map[string]struct{}) }
+
+// deepest returns the longest prefix that is path or an ancestor of it. The root never is one.
+func (q *quotaIndex) deepest(path []byte) []byte {
+	if len(q.prefixes) == 0 {
+		return nil
+	}
+	for len(path) > 1 {
+		if _, ok := q.prefixes[string(path)]; ok {
+			return path
+		}
+		path = path[:max(bytes.LastIndexByte(path, '/'), 0)]
+	}
+	return nil
+}
+
+// quotaPrefix returns the prefix whose quota the node at path belongs to, if the node's name is name; nil if it is no
+// such node, or on the root, which has no quota.
+func quotaPrefix(path []byte, name string) []byte {
+	parent, last := SplitPath(path)
+	if string(last) != name || !belowPath(parent, QuotaPath) {
+		return nil
+	}
+	return parent[len(QuotaPath):]
+}
+
+// quotaCreated accounts for a node that was created.
+func (t *Tree) quotaCreated(path []byte, dataBytes int) {
+	t.quotaRegister(path)
+	if prefix := t.quotas.deepest(path); prefix != nil {
+		t.addUsage(prefix, 1, int64(dataBytes))
+	}
+}
+
+// quotaRegister makes a quota of its nodes when one of them appears.
+func (t *Tree) quotaRegister(path []byte) {
+	if prefix := quotaPrefix(path, quotaLimitsName); prefix != nil {
+		t.quotas.prefixes[string(prefix)] = struct{}{}
+	}
+	switch prefix := quotaPrefix(path, quotaStatsName); {
+	case prefix != nil:
+		t.countUsage(prefix)
+	case string(path) == QuotaPath+"/"+quotaStatsName:
+		t.countUsage(nil) // the whole tree, once: there is no quota on the root to keep it up to date
+	}
+}
+
+// quotaDeleted accounts for a node that was deleted.
+func (t *Tree) quotaDeleted(path []byte, dataBytes int) {
+	if prefix := quotaPrefix(path, quotaLimitsName); prefix != nil {
+		delete(t.quotas.prefixes, string(prefix))
+	}
+	if prefix := t.quotas.deepest(path); prefix != nil {
+		t.addUsage(prefix, -1, -int64(dataBytes))
+	}
+}
+
+// quotaChanged accounts for new data of a node.
+func (t *Tree) quotaChanged(path []byte, bytesDelta int) {
+	if prefix := t.quotas.deepest(path); prefix != nil {
+		t.addUsage(prefix, 0, int64(bytesDelta))
+	}
+}
+
+// quotaNode returns one of the two nodes of a prefix's quota, with its path in scratch memory.
+func (t *Tree) quotaNode(scratch []byte, prefix []byte, name string) (Node, []byte) {
+	path := append(append(append(append(scratch[:0], QuotaPath...), prefix...), '/'), name...)
+	id, _ := t.Find(path)
+	return id, path
+}
+
+// addUsage adds to a prefix's usage. A missing node, or one whose text a client has spoilt, is left alone.
+func (t *Tree) addUsage(prefix []byte, count, dataBytes int64) {
+	id, path := t.quotaNode(t.scratch, prefix, quotaStatsName)
+	t.scratch = path
+	if id == noNode {
+		return
+	}
+	if usage, ok := parseQuota(t.Data(id)); ok {
+		t.setUsage(id, path, usage.count+count, usage.bytes+dataBytes)
+	}
+}
+
+// countUsage counts what is at and below a prefix. It visits all of it.
+func (t *Tree) countUsage(prefix []byte) {
+	var count, dataBytes int64
+	if top, ok := t.Find(prefix); ok {
+		for id := top; id != noNode; id = t.nextBelow(top, id) {
+			count++
+			dataBytes += int64(max(t.nodes.at(id).dataLen, 0))
+		}
+	}
+	id, path := t.quotaNode(t.scratch, prefix, quotaStatsName)
+	t.scratch = path
+	if id != noNode {
+		t.setUsage(id, path, count, dataBytes)
+	}
+}
+
+// setUsage rewrites a usage node without any trace in its stat.
+func (t *Tree) setUsage(id Node, path []byte, count, dataBytes int64) {
+	b := append(t.text[:0], "count="...)
+	b = strconv.AppendInt(b, count, 10)
+	b = append(b, ",bytes="...)
+	t.text = strconv.AppendInt(b, dataBytes, 10)
+	t.nodes.mut(id)
+	t.replaceData(id, path, t.text)
+}
+
+// loadQuotas finds the quotas of a tree that was just read and counts their usage.
+func (t *Tree) loadQuotas() {
+	top, ok := t.Find([]byte(QuotaPath))
+	if !ok {
+		return
+	}
+	var path []byte
+	for id := top; id != noNode; id = t.nextBelow(top, id) {
+		if t.nodes.at(id).numChildren == 0 {
+			path = t.AppendPath(path[:0], id)
+			t.quotaRegister(path)
+		}
+	}
+}
+
+// QuotaExceeded reports whether a change at path, of so many nodes and bytes of data, would go beyond a hard limit of
+// the deepest prefix with a quota. Only what changes is checked. Usage is that of the applied tree. Without a quota, its
+// two nodes, or an understandable text in them there is no limit.
+func (t *Tree) QuotaExceeded(path []byte, countDelta, bytesDelta int64) bool {
+	prefix := t.quotas.deepest(path)
+	if prefix == nil {
+		return false
+	}
+	var buf [256]byte
+	limitsNode, scratch := t.quotaNode(buf[:0], prefix, quotaLimitsName)
+	statsNode, _ := t.quotaNode(scratch, prefix, quotaStatsName)
+	if limitsNode == noNode || statsNode == noNode {
+		return false
+	}
+	limits, ok := parseQuota(t.Data(limitsNode))
+	usage, ok2 := parseQuota(t.Data(statsNode))
+	if !ok || !ok2 {
+		return false
+	}
+	return countDelta != 0 && limits.countHard >= 0 && usage.count+countDelta > limits.countHard ||
+		bytesDelta != 0 && limits.bytesHard >= 0 && usage.bytes+bytesDelta > limits.bytesHard
+}
+
+// quotaText is what the text of a limits or stats node says; -1 for what it does not.
+type quotaText struct{ count, bytes, countHard, bytesHard int64 }
+
+// parseQuota reads items "key=number" that are separated by runs of ',' and ';'. A missing number is -1, and so is one
+// cut off by a second '=', which newer clients put in front of the hard limits so that older servers stumble. Unknown
+// keys are ignored. It does not allocate.
+func parseQuota(text []byte) (quotaText, bool) {
+	q := quotaText{-1, -1, -1, -1}
+	for len(text) > 0 {
+		item := text
+		if i := bytes.IndexAny(text, ",;"); i >= 0 {
+			item, text = text[:i], text[i+1:]
+		} else {
+			text = nil
+		}
+		if len(item) == 0 {
+			continue
+		}
+		key, value, ok := bytes.Cut(item, []byte{'='})
+		if !ok {
+			return q, false
+		}
+		value, _, _ = bytes.Cut(value, []byte{'='})
+		number, ok := parseQuotaNumber(value)
+		if !ok {
+			return q, false
+		}
+		switch string(key) {
+		case "count":
+			q.count = number
+		case "bytes":
+			q.bytes = number
+		case "countHardLimit":
+			q.countHard = number
+		case "byteHardLimit":
+			q.bytesHard = number
+		}
+	}
+	return q, true
+}
+
+func parseQuotaNumber(b []byte) (int64, bool) {
+	if len(b) == 0 {
+		return -1, true
+	}
+	negative := b[0] == '-'
+	if negative {
+		b = b[1:]
+	}
+	const digitsMax = 18 // fits an int64 with room for sums
+	if len(b) == 0 || len(b) > digitsMax {
+		return 0, false
+	}
+	var v int64
+	for _, c := range b {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		v = 10*v + int64(c-'0')
+	}
+	if negative {
+		v = -v
+	}
+	return v, true
+}
