@@ -1,0 +1,148 @@
+package replica
+
+import (
+	"fmt"
+
+	"go.uber.org/zap"
+
+	"zabra/jute"
+	"zabra/wire"
+	"zabra/zab"
+	"zabra/zab/zxid"
+	"zabra/znode"
+)
+
+// applyScratch is memory that apply uses again and again.
+type applyScratch struct {
+	h       znode.TxnHeader
+	txn     znode.Txn
+	res     znode.Result
+	results []wire.MultiResult
+}
+
+// apply carries committed transactions out, in batches under the tree's write lock. Events, then replies, go to the
+// outboxes under the same lock.
+func (r *Replica) apply(entries []zab.Entry) {
+	for len(entries) > 0 {
+		n := min(len(entries), applyBatchMax)
+		r.tree.Lock()
+		for i := range entries[:n] {
+			r.applyEntry(&entries[i])
+		}
+		r.tree.Unlock()
+		entries = entries[n:]
+	}
+}
+
+func (r *Replica) applyEntry(e *zab.Entry) {
+	s := &r.scratch
+	digest, hasDigest, err := znode.DecodeTxn(e.Payload, r.cfg.FieldBytesMax, &s.h, &s.txn)
+	if err != nil {
+		panic(fmt.Sprintf("replica: own transaction %v cannot be read: %v", e.Zxid, err))
+	}
+	r.tree.Apply(&s.h, &s.txn, &s.res)
+	if hasDigest && !r.cfg.Tree.NoDigest && digest.Value != r.tree.Digest() {
+		r.counters.digestMismatches.Add(1)
+		r.log.Error("the tree after a transaction is not the one that was foreseen",
+			zap.Stringer("zxid", e.Zxid), zap.Stringer("op", s.h.Type),
+			zap.Uint64("foreseen", digest.Value), zap.Uint64("actual", r.tree.Digest()))
+	}
+	r.pending.applied(e.Zxid)
+	r.pending.appliedEphemeral(s.h.ClientID, e.Zxid)
+	r.counters.commits.Add(1)
+	if c := r.connOf(e.Origin); c != nil {
+		r.answer(c, e)
+	}
+	if s.h.Type == wire.OpCloseSession {
+		r.sessionEnded(s.h.ClientID)
+	}
+}
+
+// answer replies to the request that an applied transaction came from, and to the reads that waited behind it.
+func (r *Replica) answer(c *Conn, e *zab.Entry) {
+	if c.closed.Load() && c.fifo.empty() {
+		return
+	}
+	r.drain(c)
+	it := c.fifo.front()
+	if !it.proposed || it.seq != e.Origin.Seq {
+		panic(fmt.Sprintf("replica: transaction %v answers request %d, but request %d is due", e.Zxid, e.Origin.Seq, it.seq))
+	}
+	if it.kind == itemConnect {
+		c.answered(it)
+		c.fifo.pop()
+		if c.connect != nil && !c.closed.Load() {
+			r.establish(c, c.session.Load())
+		}
+		return
+	}
+	r.replyWrite(c, it, e.Zxid)
+	r.markDirty(c)
+	last := it.last
+	c.answered(it)
+	c.fifo.pop()
+	if last {
+		c.dropRest()
+		return
+	}
+	r.drain(c)
+}
+
+// dropRest throws away what a client sent behind its last request.
+func (c *Conn) dropRest() {
+	for !c.fifo.empty() {
+		c.answered(c.fifo.front())
+		c.fifo.pop()
+	}
+}
+
+// replyWrite writes the reply of an applied transaction.
+func (r *Replica) replyWrite(c *Conn, it *item, z zxid.Zxid) {
+	res := &r.scratch.res
+	code := res.Code
+	if r.scratch.h.Type == wire.OpError {
+		code = r.scratch.txn.Err
+	}
+	if it.op == wire.OpMulti && r.scratch.h.Type == wire.OpMulti {
+		r.replyMulti(c.beginReply(it.xid, z, wire.CodeOK))
+		c.endReply(it.op, it.xid, z, it.recvMs, r.now.MonoMs)
+		return
+	}
+	e := c.beginReply(it.xid, z, code)
+	if code == wire.CodeOK {
+		encodeResult(e, it.op, res)
+	}
+	c.endReply(it.op, it.xid, z, it.recvMs, r.now.MonoMs)
+}
+
+func encodeResult(e *jute.Encoder, op wire.Op, res *znode.Result) {
+	switch op {
+	case wire.OpCreate:
+		e.UString(res.Path)
+	case wire.OpCreate2, wire.OpCreateContainer, wire.OpCreateTTL:
+		e.UString(res.Path)
+		res.Stat.Encode(e)
+	case wire.OpSetData, wire.OpSetACL:
+		res.Stat.Encode(e)
+	}
+}
+
+// replyMulti writes one result per operation. A multi that failed has an error in each place.
+func (r *Replica) replyMulti(e *jute.Encoder) {
+	results := r.scratch.results[:0]
+	failed := r.scratch.res.Code != wire.CodeOK
+	for i := range r.scratch.res.Ops {
+		sub := &r.scratch.res.Ops[i]
+		out := wire.MultiResult{Op: sub.Op, Path: sub.Path, Stat: sub.Stat}
+		switch {
+		case failed:
+			out = wire.MultiResult{Op: wire.OpError, Err: sub.Code}
+		case sub.Op == wire.OpCreateContainer || sub.Op == wire.OpCreateTTL:
+			out.Op = wire.OpCreate2
+		}
+		results = append(results, out)
+	}
+	wire.AppendMultiResults(e, results)
+	clear(results)
+	r.scratch.results = results[:0]
+}

@@ -1,0 +1,77 @@
+package replica
+
+import (
+	"go.uber.org/zap"
+
+	"zabra/wire"
+	"zabra/zab/zxid"
+	"zabra/znode"
+)
+
+// Config is what a replica must know. Times are in milliseconds.
+type Config struct {
+	// ServerByte is the top byte of the session ids made here: 1 for a standalone server.
+	ServerByte byte
+	// TickMs is tickTime: the grid on which sessions expire.
+	TickMs int64
+	// MinSessionTimeoutMs and MaxSessionTimeoutMs clamp what clients ask for.
+	MinSessionTimeoutMs, MaxSessionTimeoutMs int32
+	// FieldBytesMax bounds a single string or buffer inside a request or a transaction (jute.maxbuffer plus extrasize).
+	FieldBytesMax int
+	// RecordBytesMax bounds an encoded transaction: a longer one could not be read back and is refused.
+	RecordBytesMax int
+	// OutstandingMax is globalOutstandingLimit; 0 takes the default. Above it, connections that have a request in flight
+	// are not read.
+	OutstandingMax int
+	Tree           znode.Config
+	// EnforceQuota makes hard quota limits refuse requests.
+	EnforceQuota bool
+	// BodylessCloseSession writes closeSession transactions without the list of ephemerals, as ZooKeeper before 3.6.
+	BodylessCloseSession bool
+	// ReconfigEnabled changes how a standalone server refuses a reconfig request.
+	ReconfigEnabled bool
+	// ContainerCheckMs is the period of the scan for empty containers and outlived TTL nodes, ContainerMaxPerMinute the
+	// rate of their deletion, ContainerNeverUsedMs the age at which a container that never had a child goes (0 = never).
+	ContainerCheckMs, ContainerMaxPerMinute, ContainerNeverUsedMs int64
+	Snapshot                                                      znode.SnapshotOptions
+	// Wake is called, from any goroutine, when Step has something to do. It must not block.
+	Wake func()
+	// Refused is called, from any goroutine, when a request is refused without a code that says enough. It must not
+	// block. Nil is allowed.
+	Refused func(Refusal)
+	Log     *zap.Logger
+}
+
+// Refusal tells of one refused request, for the log.
+type Refusal struct {
+	Conn    *Conn
+	Session zxid.SessionID
+	Op      wire.Op
+	Path    string
+	Bytes   int
+	Limit   int
+	Why     string
+	// Backlog is set when the connection was cut off because its client does not read.
+	Backlog bool
+}
+
+func (c *Config) setDefaults() {
+	if c.OutstandingMax <= 0 {
+		c.OutstandingMax = outstandingDefault
+	}
+	if c.Wake == nil {
+		c.Wake = func() {}
+	}
+	if c.Refused == nil {
+		c.Refused = func(Refusal) {}
+	}
+	if c.Log == nil {
+		c.Log = zap.NewNop()
+	}
+}
+
+// Now is the time that a step happens at.
+type Now struct {
+	// MonoMs is a monotonic clock in milliseconds, WallMs the time of day in milliseconds since 1970.
+	MonoMs, WallMs int64
+}

@@ -1,0 +1,434 @@
+package replica
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+
+	"zabra/jute"
+	"zabra/session"
+	"zabra/wire"
+	"zabra/zab/zxid"
+	"zabra/znode"
+)
+
+// Verdict tells the reader of a connection how to go on after a frame.
+type Verdict uint8
+
+const (
+	// Continue: hand over the next frame.
+	Continue Verdict = iota
+	// Flush: write the output out, waiting for the client if need be, before the next frame.
+	Flush
+	// Wait: do not read until Resumed delivers. A handshake is on its way, or too much is in flight.
+	Wait
+	// Closing: read no more. The connection ends when its output is written.
+	Closing
+)
+
+// The states of a connection, in the order in which it goes through them.
+const (
+	stateNew         = iota // waiting for the ConnectRequest
+	stateConnecting         // the handshake is under way
+	stateEstablished        // requests are served
+	stateClosing            // nothing more is read
+)
+
+// Errors of Receive: the connection is to be closed without an answer.
+var (
+	ErrShortFrame    = errors.New("frame is shorter than a request header")
+	ErrHandshake     = errors.New("the first frame is not a connect request")
+	ErrClientAhead   = errors.New("the client has seen a later zxid than this server; it was used with other data")
+	ErrSASLNullToken = errors.New("sasl request without a token")
+)
+
+// Conn is a client's connection as the replica sees it. Receive belongs to the connection's reader, Output to whoever
+// writes; the rest belongs to the stepping goroutine or is atomic.
+type Conn struct {
+	r      *Replica
+	owner  any
+	gen    uint64
+	remote netip.AddrPort
+	shard  uint32
+
+	state   atomic.Int32
+	closed  atomic.Bool
+	ids     atomic.Pointer[[]wire.ID]
+	session atomic.Pointer[session.Handle]
+	watcher znode.WatcherID
+
+	// pending counts requests that are not answered yet. Only the reader raises it, only the stepping goroutine lowers
+	// it, after the answer is in the outbox: a reader that sees 0 may answer a read itself.
+	pending     atomic.Int32
+	queuedBytes atomic.Int64
+	// waiting is set while the reader waits for pending to run empty.
+	waiting atomic.Bool
+	resumed chan struct{}
+	nextSeq uint64 // the reader's
+
+	// in carries requests from the reader to the stepping goroutine.
+	in struct {
+		sync.Mutex
+		items []item
+	}
+	// queued tells that the connection stands in the replica's inbox. Guarded by inbox.mu.
+	queued bool
+
+	// out is the outbox.
+	out struct {
+		sync.Mutex
+		enc   jute.Encoder
+		fin   bool // close once everything is written
+		stats connStats
+	}
+
+	// The rest is the stepping goroutine's.
+	fifo      fifo
+	connect   *wire.ConnectRequest // from the handshake's arrival to its answer
+	timeoutMs int32
+	dirty     bool // stands in replica.dirty
+}
+
+// Open makes a Conn for a new TCP connection. Any goroutine may call it.
+func (r *Replica) Open(owner any, remote netip.AddrPort, now Now) *Conn {
+	c := &Conn{r: r, owner: owner, remote: remote, resumed: make(chan struct{}, 1)}
+	c.gen = r.lastGen.Add(1)
+	c.shard = uint32(c.gen)
+	ids := []wire.ID{znode.RemoteID(remote.Addr())}
+	c.ids.Store(&ids)
+	c.out.stats.openedMs = now.WallMs
+	r.conns.mu.Lock()
+	r.conns.byGen[c.gen] = c
+	r.conns.mu.Unlock()
+	return c
+}
+
+// Owner returns what Open was given.
+func (c *Conn) Owner() any { return c.owner }
+
+// Remote returns the client's address.
+func (c *Conn) Remote() netip.AddrPort { return c.remote }
+
+// Resumed delivers once after each Wait.
+func (c *Conn) Resumed() <-chan struct{} { return c.resumed }
+
+// SessionID returns the session of the connection, 0 before the handshake is done.
+func (c *Conn) SessionID() zxid.SessionID {
+	if h := c.session.Load(); h != nil {
+		return h.ID()
+	}
+	return 0
+}
+
+// Touch notes that the client was heard: it takes output, which may keep its pings from being read.
+func (c *Conn) Touch(now Now) {
+	if h := c.session.Load(); h != nil {
+		h.Touch(now.MonoMs)
+	}
+}
+
+// Closed tells that the socket is gone. Watches go with it, the session lives on. Requests in flight are still carried
+// out. It may be called more than once, from any goroutine.
+func (c *Conn) Closed() {
+	if !c.closed.CompareAndSwap(false, true) {
+		return
+	}
+	c.state.Store(stateClosing)
+	r := c.r
+	r.conns.mu.Lock()
+	delete(r.conns.byGen, c.gen)
+	c.out.Lock()
+	r.conns.gone.add(&c.out.stats, r.statsGeneration.Load())
+	c.out.Unlock()
+	r.conns.mu.Unlock()
+	r.post(c)
+}
+
+// Output takes everything that is to be written and leaves spare as the new outbox. With fin the connection ends when
+// those bytes are out. Writers must not overtake one another: the caller sees to it that one writes at a time.
+func (c *Conn) Output(spare []byte) (out []byte, fin bool) {
+	c.out.Lock()
+	out, fin = c.out.enc.Bytes(), c.out.fin
+	c.out.enc.Reset(spare[:0])
+	c.out.Unlock()
+	return out, fin
+}
+
+// HasOutput tells whether Output would return bytes or fin.
+func (c *Conn) HasOutput() bool {
+	c.out.Lock()
+	defer c.out.Unlock()
+	return c.out.enc.Len() > 0 || c.out.fin
+}
+
+// Receive takes one frame without its length. It belongs to the connection's reader; the frame may be reused when it
+// returns. An error means: close now, without an answer.
+func (c *Conn) Receive(frame []byte, now Now) (Verdict, error) {
+	switch c.state.Load() {
+	case stateNew:
+		return c.receiveConnect(frame, now)
+	case stateEstablished:
+	case stateClosing:
+		return Closing, nil
+	default:
+		panic("replica: a frame was handed over before the handshake was done")
+	}
+	if len(frame) < requestHeaderBytes {
+		return Closing, fmt.Errorf("%w: %d bytes", ErrShortFrame, len(frame))
+	}
+	d := jute.NewDecoder(frame, c.r.cfg.FieldBytesMax)
+	xid, op := d.Int32(), wire.Op(d.Int32())
+	body := frame[requestHeaderBytes:]
+	c.countReceived()
+	switch {
+	case op == wire.OpAuth:
+		return c.receiveAuth(xid, body, now)
+	case op == wire.OpSASL:
+		return c.receiveSASL(xid, body, now)
+	}
+	h := c.session.Load()
+	if h.Closing() {
+		return Continue, nil // no reply at all: the session is on its way out
+	}
+	h.Touch(now.MonoMs)
+	switch op.Info().Class {
+	case wire.ClassRead, wire.ClassSync, wire.ClassConn:
+		if c.pending.Load() == 0 {
+			c.r.tree.RLock(c.shard)
+			c.r.execute(c, op, xid, body, *c.ids.Load(), now.MonoMs, now)
+			c.r.tree.RUnlock(c.shard)
+			return c.afterReply(), nil
+		}
+		return c.enqueue(item{kind: itemRead, op: op, xid: xid, body: body, recvMs: now.MonoMs}), nil
+	case wire.ClassWrite:
+		if op != wire.OpCreateSession {
+			return c.enqueue(item{kind: itemWrite, op: op, xid: xid, body: body, recvMs: now.MonoMs}), nil
+		}
+	}
+	return c.receiveUnknown(op, xid, len(frame), now)
+}
+
+// receiveUnknown answers an opcode that the server does not serve, and ends the connection.
+func (c *Conn) receiveUnknown(op wire.Op, xid int32, frameBytes int, now Now) (Verdict, error) {
+	c.r.cfg.Refused(Refusal{Conn: c, Session: c.SessionID(), Op: op, Bytes: frameBytes, Why: "unknown or unsupported opcode"})
+	return c.answerInTurn(item{kind: itemReply, op: op, xid: xid, code: wire.CodeUnimplemented, last: true, recvMs: now.MonoMs}, now), nil
+}
+
+// answerInTurn gives an answer that is already known: at once when nothing is in flight, else when its turn comes.
+func (c *Conn) answerInTurn(it item, now Now) Verdict {
+	if it.last {
+		c.state.Store(stateClosing)
+	}
+	if c.pending.Load() == 0 {
+		c.answerKnown(&it, now.MonoMs)
+	} else {
+		c.enqueue(it)
+	}
+	if it.last {
+		return Closing
+	}
+	return c.afterReply()
+}
+
+// answerKnown writes the answer of an itemReply or itemSASL.
+func (c *Conn) answerKnown(it *item, nowMs int64) {
+	z := zxid.Zxid(0)
+	if it.code == wire.CodeUnimplemented {
+		z = -1
+	}
+	e := c.beginReply(it.xid, z, it.code)
+	if it.kind == itemSASL {
+		e.Buffer(nil)
+	}
+	c.endReply(it.op, it.xid, z, it.recvMs, nowMs)
+	if it.last {
+		c.finish()
+	}
+}
+
+// receiveAuth logs an identity in. The identity counts from the next request on; the answer keeps its place in the line,
+// which every client accepts and kazoo needs.
+func (c *Conn) receiveAuth(xid int32, body []byte, now Now) (Verdict, error) {
+	var req wire.AuthRequest
+	d := jute.NewDecoder(body, c.r.cfg.FieldBytesMax)
+	req.Decode(&d)
+	it := item{kind: itemReply, op: wire.OpAuth, xid: xid, recvMs: now.MonoMs}
+	if d.Err() != nil {
+		return Closing, fmt.Errorf("auth request: %w", d.Err())
+	}
+	added, code := c.r.auth.Login(req.Scheme, req.Auth, (*c.ids.Load())[0].ID)
+	if code != wire.CodeOK {
+		it.code, it.last = wire.CodeAuthFailed, true
+		c.r.cfg.Refused(Refusal{Conn: c, Session: c.SessionID(), Op: wire.OpAuth, Why: "authentication failed, scheme " + string(req.Scheme)})
+		return c.answerInTurn(it, now), nil
+	}
+	ids := znode.AddIDs(*c.ids.Load(), added)
+	if identityBytes(ids) > identityBytesMax {
+		it.code, it.last = wire.CodeAuthFailed, true
+		c.r.cfg.Refused(Refusal{Conn: c, Session: c.SessionID(), Op: wire.OpAuth, Limit: identityBytesMax, Why: "too many identities on one connection"})
+		return c.answerInTurn(it, now), nil
+	}
+	c.ids.Store(&ids)
+	return c.answerInTurn(it, now), nil
+}
+
+func identityBytes(ids []wire.ID) (n int) {
+	for _, id := range ids {
+		n += len(id.Scheme) + len(id.ID)
+	}
+	return n
+}
+
+// receiveSASL answers as a server without a login section: an empty answer to any token.
+func (c *Conn) receiveSASL(xid int32, body []byte, now Now) (Verdict, error) {
+	var req wire.SASLRequest
+	d := jute.NewDecoder(body, c.r.cfg.FieldBytesMax)
+	req.Decode(&d)
+	if d.Err() != nil {
+		return c.answerInTurn(item{kind: itemReply, op: wire.OpSASL, xid: xid, code: wire.CodeMarshalling, recvMs: now.MonoMs}, now), nil
+	}
+	if req.Token == nil {
+		return Closing, ErrSASLNullToken
+	}
+	return c.answerInTurn(item{kind: itemSASL, op: wire.OpSASL, xid: xid, recvMs: now.MonoMs}, now), nil
+}
+
+// enqueue puts a request into the line and tells the stepping goroutine.
+func (c *Conn) enqueue(it item) Verdict {
+	c.nextSeq++
+	it.seq = c.nextSeq
+	it.body = append([]byte(nil), it.body...)
+	it.ids = *c.ids.Load()
+	if h := c.session.Load(); h != nil {
+		h.Busy(1)
+	}
+	pending := c.pending.Add(1)
+	queued := c.queuedBytes.Add(int64(len(it.body)))
+	total := c.r.outstanding.Add(1)
+	totalBytes := c.r.queuedBytes.Add(int64(len(it.body)))
+	c.in.Lock()
+	c.in.items = append(c.in.items, it)
+	c.in.Unlock()
+	c.r.post(c)
+	if pending < connRequestsMax && queued < connQueuedBytesMax &&
+		total < int64(c.r.cfg.OutstandingMax) && totalBytes < queuedBytesMax {
+		return Continue
+	}
+	return c.waitForDrain()
+}
+
+// waitForDrain makes the reader wait until nothing of its connection is in flight.
+func (c *Conn) waitForDrain() Verdict {
+	c.waiting.Store(true)
+	if c.pending.Load() == 0 && c.waiting.CompareAndSwap(true, false) {
+		return Continue
+	}
+	return Wait
+}
+
+// answered takes a request out of the count, after its answer is in the outbox.
+func (c *Conn) answered(it *item) {
+	c.r.queuedBytes.Add(-int64(len(it.body)))
+	c.r.outstanding.Add(-1)
+	c.queuedBytes.Add(-int64(len(it.body)))
+	if h := c.session.Load(); h != nil {
+		h.Busy(-1)
+	}
+	if c.pending.Add(-1) == 0 && c.waiting.CompareAndSwap(true, false) {
+		c.resume()
+	}
+}
+
+func (c *Conn) resume() {
+	select {
+	case c.resumed <- struct{}{}:
+	default:
+	}
+}
+
+// afterReply asks for a flush when the outbox has grown.
+func (c *Conn) afterReply() Verdict {
+	c.out.Lock()
+	n, fin := c.out.enc.Len(), c.out.fin
+	c.out.Unlock()
+	switch {
+	case fin:
+		return Closing
+	case n >= outFlushBytes:
+		return Flush
+	}
+	return Continue
+}
+
+// beginReply locks the outbox and starts a frame; endReply must follow. The record is appended in between.
+func (c *Conn) beginReply(xid int32, z zxid.Zxid, code wire.Code) *jute.Encoder {
+	c.out.Lock()
+	e := &c.out.enc
+	c.out.stats.frameStart = e.Len()
+	e.Int32(0)
+	e.Int32(xid)
+	e.Int64(int64(z))
+	e.Int32(int32(code))
+	return e
+}
+
+// endReply completes the frame, counts it and unlocks the outbox. A client over its backlog is cut off.
+func (c *Conn) endReply(op wire.Op, xid int32, z zxid.Zxid, recvMs, nowMs int64) {
+	s := &c.out.stats
+	start := s.frameStart
+	size := c.out.enc.Len() - start
+	c.out.enc.PatchInt32(start, int32(size-4))
+	if c.out.fin { // the connection's last word is already there
+		c.out.enc.Reset(c.out.enc.Bytes()[:start])
+		c.out.Unlock()
+		return
+	}
+	s.replied(op, xid, z, size, recvMs, nowMs, c.r.statsGeneration.Load())
+	c.boundBacklog(start)
+	c.out.Unlock()
+}
+
+// appendFrame appends a complete frame (an event).
+func (c *Conn) appendFrame(frame []byte) {
+	c.out.Lock()
+	defer c.out.Unlock()
+	if c.out.fin {
+		return
+	}
+	start := c.out.enc.Len()
+	c.out.enc.Raw(frame)
+	c.out.stats.sent++
+	c.boundBacklog(start)
+}
+
+// boundBacklog drops the output of a client that does not read, and ends the connection. before is the size of the
+// backlog before the newest frame. out is locked.
+func (c *Conn) boundBacklog(before int) {
+	if before <= outBytesMax {
+		return
+	}
+	c.out.enc.Reset(nil)
+	c.out.fin = true
+	c.state.Store(stateClosing)
+	c.r.cfg.Refused(Refusal{Conn: c, Session: c.SessionID(), Bytes: before, Limit: outBytesMax, Backlog: true,
+		Why: "client does not read its replies and events"})
+}
+
+// finish ends the connection once its output is written.
+func (c *Conn) finish() {
+	c.state.Store(stateClosing)
+	c.out.Lock()
+	c.out.fin = true
+	c.out.Unlock()
+}
+
+// Notify appends a watch event if the connection may read the node. The caller holds the tree's write lock.
+func (c *Conn) Notify(e *znode.Event) {
+	if c.closed.Load() || !c.r.auth.Allows(e.ACL, wire.PermRead, *c.ids.Load()) {
+		return
+	}
+	c.appendFrame(e.Frame())
+	c.r.markDirty(c)
+}

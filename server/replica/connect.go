@@ -1,0 +1,177 @@
+package replica
+
+import (
+	"bytes"
+	"fmt"
+
+	"zabra/jute"
+	"zabra/session"
+	"zabra/wire"
+	"zabra/zab"
+	"zabra/zab/zxid"
+	"zabra/znode"
+)
+
+// receiveConnect takes the first frame. The checks are those of the protocol's handshake, in its order.
+func (c *Conn) receiveConnect(frame []byte, now Now) (Verdict, error) {
+	req := &wire.ConnectRequest{}
+	d := jute.NewDecoder(frame, c.r.cfg.FieldBytesMax)
+	req.Decode(&d)
+	if d.Err() != nil {
+		return Closing, fmt.Errorf("%w: %w", ErrHandshake, d.Err())
+	}
+	c.countReceived()
+	c.r.tree.RLock(c.shard)
+	last := c.r.tree.LastZxid()
+	c.r.tree.RUnlock(c.shard)
+	if req.LastZxidSeen > last {
+		return Closing, fmt.Errorf("%w: client %v, server %v", ErrClientAhead, req.LastZxidSeen, last)
+	}
+	req.Password = bytes.Clone(req.Password)
+	c.connect = req
+	c.timeoutMs = session.Negotiate(req.TimeoutMs, c.r.cfg.MinSessionTimeoutMs, c.r.cfg.MaxSessionTimeoutMs)
+	c.state.Store(stateConnecting)
+	c.r.counters.connects.Add(1)
+	c.r.post(c)
+	return Wait, nil
+}
+
+// serveConnect opens a session or takes one over. The password is looked at before anything else, so that a stranger
+// cannot throw the rightful client off.
+func (r *Replica) serveConnect(c *Conn) {
+	id := c.connect.SessionID
+	if id == 0 {
+		r.openSession(c)
+		return
+	}
+	r.counters.revalidations.Add(1)
+	want := session.Password(id)
+	if !bytes.Equal(c.connect.Password, want[:]) {
+		c.refuseSession()
+		r.markDirty(c)
+		return
+	}
+	h := r.tracker.Get(id)
+	switch {
+	case h == nil:
+		c.refuseSession()
+		r.markDirty(c)
+	case h.Closing():
+		r.toldExpired[id] = append(r.toldExpired[id], c)
+	default:
+		if old := r.bySession[id]; old != nil && old != c {
+			old.finish()
+			r.markDirty(old)
+		}
+		h.SetTimeout(c.timeoutMs)
+		h.Touch(r.now.MonoMs)
+		r.establish(c, h)
+	}
+}
+
+// openSession proposes a new session. Its client is answered when the transaction is applied.
+func (r *Replica) openSession(c *Conn) {
+	id := r.ids.Next()
+	h := r.tracker.Add(id, c.timeoutMs, r.now.MonoMs)
+	h.Busy(1)
+	c.session.Store(h)
+	c.nextSeq++
+	c.pending.Add(1)
+	r.outstanding.Add(1)
+	c.fifo.push(item{kind: itemConnect, proposed: true, op: wire.OpCreateSession, seq: c.nextSeq, recvMs: r.now.MonoMs})
+	c.fifo.nextUnproposed()
+	txn := znode.Txn{Type: wire.OpCreateSession, Timeout: c.timeoutMs}
+	r.propose(id, 0, &txn, zab.Origin{Conn: c.gen, Seq: c.nextSeq})
+}
+
+// establish binds the session to the connection and answers the handshake.
+func (r *Replica) establish(c *Conn, h *session.Handle) {
+	h.SetOwner(c.gen)
+	c.session.Store(h)
+	r.bySession[h.ID()] = c
+	c.watcher = r.tree.Watches().Attach(c)
+	pw := session.Password(h.ID())
+	c.answerConnect(wire.ConnectResponse{TimeoutMs: c.timeoutMs, SessionID: h.ID(), Password: pw[:], HasReadOnly: c.connect.HasReadOnly})
+	c.connect = nil
+	c.state.Store(stateEstablished)
+	r.markDirty(c)
+	c.resume()
+}
+
+// refuseSession gives the answer for a session that is unknown, expired or asked for with a wrong password: all zero, so
+// that every client's own test for it succeeds.
+func (c *Conn) refuseSession() {
+	var zero [16]byte
+	c.answerConnect(wire.ConnectResponse{Password: zero[:], HasReadOnly: c.connect.HasReadOnly})
+	c.connect = nil
+	c.finish()
+	c.resume()
+}
+
+func (c *Conn) answerConnect(resp wire.ConnectResponse) {
+	c.out.Lock()
+	defer c.out.Unlock()
+	e := &c.out.enc
+	start := e.Len()
+	e.Int32(0)
+	resp.Encode(e)
+	e.PatchInt32(start, int32(e.Len()-start-4))
+	c.out.stats.sent++
+	c.out.stats.lastOp, c.out.stats.hasOp = wire.OpCreateSession, true
+}
+
+// expireSessions proposes the end of sessions that were silent for too long.
+func (r *Replica) expireSessions() {
+	for _, h := range r.tracker.Advance(r.now.MonoMs) {
+		h.SetClosing()
+		r.counters.expired.Add(1)
+		r.log.Info(fmt.Sprintf("Expiring session %v, timeout of %dms exceeded", h.ID(), h.Timeout()))
+		r.proposeClose(h.ID(), 0, zab.Origin{})
+	}
+}
+
+// closeOrphans ends, with ordinary transactions, sessions that own ephemeral nodes but do not exist. Such nodes come from
+// data directories of other servers; deleting them silently would leave the log without a trace.
+func (r *Replica) closeOrphans() {
+	for _, s := range r.orphans {
+		r.proposeClose(s, 0, zab.Origin{})
+	}
+	r.orphans = nil
+}
+
+// proposeClose proposes the end of a session with all its ephemeral nodes, those in flight included.
+func (r *Replica) proposeClose(s zxid.SessionID, cxid int32, origin zab.Origin) {
+	txn := znode.Txn{Type: wire.OpCloseSession, HasPaths: !r.cfg.BodylessCloseSession}
+	z := r.node.NextZxid()
+	paths := r.pending.ephemeralsOf(s)
+	size := 2 * txnFixedBytes // header and digest
+	for _, p := range paths {
+		txn.Paths = append(txn.Paths, []byte(p))
+		r.pending.remove([]byte(p), z)
+		size += 4 + len(p)
+	}
+	if size > r.cfg.RecordBytesMax {
+		// It could not be read back. Without the list a server deletes what the session owns at that point of the log,
+		// which is the same set.
+		txn.HasPaths, txn.Paths = false, nil
+	}
+	r.propose(s, cxid, &txn, origin)
+}
+
+// sessionEnded is called when a closeSession is applied: nothing of the session is visible any more, so whoever asked
+// for it may be told, and its connection ends.
+func (r *Replica) sessionEnded(s zxid.SessionID) {
+	r.tracker.Remove(s)
+	if c := r.bySession[s]; c != nil {
+		delete(r.bySession, s)
+		c.finish()
+		r.markDirty(c)
+	}
+	for _, c := range r.toldExpired[s] {
+		if !c.closed.Load() {
+			c.refuseSession()
+			r.markDirty(c)
+		}
+	}
+	delete(r.toldExpired, s)
+}

@@ -1,0 +1,17 @@
+// Package replica is one server without its sockets, its disk and its clock: it decides, the shell around it does.
+//
+// The way through it: Conn.Receive takes a request (on the connection's own goroutine) and answers plain reads at once;
+// everything else waits in the connection's FIFO until Replica.Step (on the one stepping goroutine) makes a transaction
+// of it (prepWrite), and, when the broadcast says that it is committed and durable, applies it and answers (applyEntry).
+// What Step wants done (entries to write, connections to flush) is in the Ready that it returns.
+//
+// Order. The FIFO of a connection decides when a request runs. A read may run on the connection's goroutine only while
+// nothing of its connection is queued or in flight; otherwise it waits for its turn and runs on the stepping goroutine,
+// between the transactions before and after it. A read, the watch it sets, the zxid of its reply and the reply's place in
+// the outbox are one critical section under the tree's read lock; Step appends events and replies to the same outboxes
+// under the tree's write lock. So no event overtakes the reply that set its watch, and none comes after a read of the new
+// state.
+//
+// Locks, in the order in which they may be taken: inbox.mu or conns.mu (each alone), the tree's lock, the watch tables'
+// locks, a connection's out.mu. A connection's in.mu is a leaf.
+package replica

@@ -1,0 +1,97 @@
+package replica
+
+import (
+	"zabra/wire"
+)
+
+// itemKind says how a queued request is carried out when its turn comes.
+type itemKind uint8
+
+const (
+	itemRead    itemKind = iota + 1 // run against the tree: reads, sync, ping, watch operations
+	itemWrite                       // becomes a transaction; its answer waits for the commit
+	itemReply                       // the answer is known: a bare header with code and zxid 0 or -1
+	itemSASL                        // an empty SASL answer
+	itemConnect                     // the handshake
+)
+
+// item is a request of a connection that could not be answered at once.
+type item struct {
+	kind itemKind
+	// proposed is set when a transaction has been made of the request; it is then in flight.
+	proposed bool
+	// silent is set when there is no answer at all: the session is ending.
+	silent bool
+	// last is set when the connection ends after the answer.
+	last bool
+	op   wire.Op
+	xid  int32
+	code wire.Code // itemReply
+	// seq is the place of the request on its connection, from 1.
+	seq uint64
+	// body is the record behind the header; the item owns it.
+	body []byte
+	// ids are the identities that the connection had when the request arrived.
+	ids    []wire.ID
+	recvMs int64
+}
+
+// fifo holds the requests of one connection in the order in which they are to be answered. It is a pure type: the
+// stepping goroutine owns it.
+type fifo struct {
+	items []item
+	head  int
+	// unproposed is the index of the first item that has not been looked at by prep.
+	unproposed int
+}
+
+func (f *fifo) empty() bool { return f.head == len(f.items) }
+
+func (f *fifo) push(it item) { f.items = append(f.items, it) }
+
+// front returns the item whose answer is due next.
+func (f *fifo) front() *item { return &f.items[f.head] }
+
+// pop drops the front item and gives the memory back when the queue has run empty.
+func (f *fifo) pop() {
+	f.items[f.head] = item{}
+	f.head++
+	if f.unproposed < f.head {
+		f.unproposed = f.head
+	}
+	switch {
+	case f.head < len(f.items):
+		if f.head >= 64 && f.head*2 >= len(f.items) {
+			f.compact()
+		}
+	case cap(f.items) > 8:
+		*f = fifo{}
+	default:
+		f.items, f.head, f.unproposed = f.items[:0], 0, 0
+	}
+}
+
+// compact moves the live items to the front of the slice.
+func (f *fifo) compact() {
+	n := copy(f.items, f.items[f.head:])
+	clear(f.items[n:])
+	f.items = f.items[:n]
+	f.unproposed -= f.head
+	f.head = 0
+}
+
+// nextUnproposed returns the next item that prep has not seen, nil if there is none.
+func (f *fifo) nextUnproposed() *item {
+	if f.unproposed == len(f.items) {
+		return nil
+	}
+	f.unproposed++
+	return &f.items[f.unproposed-1]
+}
+
+// clear drops everything and tells how many items there were.
+func (f *fifo) clear() (n int) {
+	n = len(f.items) - f.head
+	*f = fifo{}
+	return n
+}

@@ -1,0 +1,25 @@
+package replica
+
+// Bounds of this package. Bytes and counts are in the names.
+const (
+	// requestHeaderBytes is the size of xid and opcode.
+	requestHeaderBytes = 8
+	// connRequestsMax is how many requests of one connection may wait or be in flight before it is not read any more.
+	connRequestsMax = 4096
+	// connQueuedBytesMax is the same bound for the bytes of those requests.
+	connQueuedBytesMax = 16 << 20
+	// queuedBytesMax bounds the bytes of all requests that wait or are in flight. A connection with a request of its own
+	// in flight is not read while it is exceeded.
+	queuedBytesMax = 256 << 20
+	// outFlushBytes is the size of the outbox at which a reader has to write it out before it takes the next frame.
+	outFlushBytes = 256 << 10
+	// outBytesMax is the backlog of replies and events at which a client that does not read is cut off. A single reply
+	// may be larger.
+	outBytesMax = 32 << 20
+	// identityBytesMax bounds the identities that a connection may gather by auth requests.
+	identityBytesMax = 64 << 10
+	// applyBatchMax is how many transactions are applied under one hold of the tree's write lock.
+	applyBatchMax = 256
+	// outstandingDefault stands for an unset limit of outstanding requests.
+	outstandingDefault = 16384
+)

@@ -1,0 +1,312 @@
+package replica
+
+import (
+	"zabra/wire"
+	"zabra/zab/zxid"
+	"zabra/znode"
+)
+
+// pendingNode is a node as it will be when everything proposed so far is applied.
+type pendingNode struct {
+	exists   bool
+	stat     znode.StoredStat
+	acl      *znode.ACLList
+	children int32
+	// pathDataCRC is what the node's digest begins with, see znode.NodeDigest.
+	pathDataCRC uint32
+	dataBytes   int32
+	// last is the newest proposal that changed the node; when that is applied the entry is dropped.
+	last zxid.Zxid
+}
+
+// pendingView is the tree plus the effects of transactions that are proposed but not applied: what a write is checked
+// against, so that pipelined writes see each other. It belongs to the stepping goroutine, which is also the tree's only
+// mutator, so it reads the tree without a lock.
+type pendingView struct {
+	tree     *znode.Tree
+	noDigest bool
+	nodes    map[string]*pendingNode
+	// touched lists, in the order of proposals, which entry each one changed.
+	touched []touch
+	// ephemerals lists, per session, paths of ephemeral nodes whose create is in flight, in order. It may hold paths that
+	// were deleted again.
+	ephemerals map[zxid.SessionID][]pendingEphemeral
+	// digest is the tree's digest after everything that is proposed.
+	digest uint64
+	undo   undoLog
+	free   []*pendingNode
+}
+
+type touch struct {
+	zxid zxid.Zxid
+	path string
+}
+
+type pendingEphemeral struct {
+	zxid zxid.Zxid
+	path string
+}
+
+// undoLog remembers what a multi changed until it is known to succeed.
+type undoLog struct {
+	active  bool
+	digest  uint64
+	touched int
+	nodes   []undoNode
+	owners  []zxid.SessionID
+}
+
+type undoNode struct {
+	path string
+	had  bool
+	old  pendingNode
+}
+
+func newPendingView(tree *znode.Tree, noDigest bool) *pendingView {
+	return &pendingView{
+		tree:       tree,
+		noDigest:   noDigest,
+		nodes:      make(map[string]*pendingNode),
+		ephemerals: make(map[zxid.SessionID][]pendingEphemeral),
+		digest:     tree.Digest(),
+	}
+}
+
+// canonical maps the two names of the root to one.
+func canonical(path []byte) []byte {
+	if len(path) == 1 && path[0] == '/' {
+		return path[:0]
+	}
+	return path
+}
+
+// get returns the node as it will be; false if it will not exist.
+func (v *pendingView) get(path []byte) (pendingNode, bool) {
+	path = canonical(path)
+	if n, ok := v.nodes[string(path)]; ok {
+		return *n, n.exists
+	}
+	n, ok := v.tree.Find(path)
+	if !ok {
+		return pendingNode{}, false
+	}
+	return pendingNode{
+		exists:      true,
+		stat:        v.tree.Stored(n),
+		acl:         v.tree.ACL(n),
+		children:    int32(v.tree.NumChildren(n)),
+		pathDataCRC: v.tree.PathDataCRC(n),
+		dataBytes:   int32(len(v.tree.Data(n))),
+	}, true
+}
+
+// put records what a proposal makes of a node. old is what get returned for it.
+func (v *pendingView) put(path []byte, old, n *pendingNode, z zxid.Zxid) {
+	path = canonical(path)
+	if !v.noDigest {
+		if old.exists {
+			v.digest -= znode.NodeDigest(path, old.pathDataCRC, &old.stat)
+		}
+		if n.exists {
+			v.digest += znode.NodeDigest(path, n.pathDataCRC, &n.stat)
+		}
+	}
+	n.last = z
+	p, had := v.nodes[string(path)]
+	key := ""
+	if !had || p.last != z || v.undo.active {
+		key = string(path)
+	}
+	if v.undo.active {
+		u := undoNode{path: key, had: had}
+		if had {
+			u.old = *p
+		}
+		v.undo.nodes = append(v.undo.nodes, u)
+	}
+	if !had {
+		p = v.alloc()
+		v.nodes[key] = p
+	}
+	if !had || p.last != z {
+		v.touched = append(v.touched, touch{zxid: z, path: key})
+	}
+	*p = *n
+}
+
+// remove records that a node is deleted by a proposal that also moves its parent's pzxid, as every delete does.
+func (v *pendingView) remove(path []byte, z zxid.Zxid) {
+	old, ok := v.get(path)
+	if !ok {
+		return
+	}
+	gone := pendingNode{}
+	v.put(path, &old, &gone, z)
+	parentPath, _ := znode.SplitPath(path)
+	if parent, ok := v.get(parentPath); ok {
+		after := parent
+		after.children--
+		after.stat.Pzxid = max(after.stat.Pzxid, z)
+		v.put(parentPath, &parent, &after, z)
+	}
+}
+
+// addEphemeral notes an ephemeral node whose create is in flight.
+func (v *pendingView) addEphemeral(s zxid.SessionID, path []byte, z zxid.Zxid) {
+	v.ephemerals[s] = append(v.ephemerals[s], pendingEphemeral{zxid: z, path: string(path)})
+	if v.undo.active {
+		v.undo.owners = append(v.undo.owners, s)
+	}
+}
+
+// ephemeralsOf returns the ephemeral nodes that a session will own: those of the tree without deletes in flight, then
+// those whose create is in flight.
+func (v *pendingView) ephemeralsOf(s zxid.SessionID) []string {
+	var paths []string
+	owned := func(path []byte) bool {
+		n, ok := v.get(path)
+		return ok && n.stat.Owner == int64(s)
+	}
+	v.tree.VisitEphemerals(s, func(path []byte) bool {
+		if owned(path) {
+			paths = append(paths, string(path))
+		}
+		return true
+	})
+	inTree := len(paths)
+	seen := make(map[string]bool, len(v.ephemerals[s]))
+	for _, e := range v.ephemerals[s] {
+		if seen[e.path] || !owned([]byte(e.path)) {
+			continue
+		}
+		seen[e.path] = true
+		if inTree > 0 && contains(paths[:inTree], e.path) {
+			continue
+		}
+		paths = append(paths, e.path)
+	}
+	return paths
+}
+
+func contains(list []string, s string) bool {
+	for _, have := range list {
+		if have == s {
+			return true
+		}
+	}
+	return false
+}
+
+// applied drops what transactions up to z left behind: the tree has it now.
+func (v *pendingView) applied(z zxid.Zxid) {
+	i := 0
+	for ; i < len(v.touched) && v.touched[i].zxid <= z; i++ {
+		t := &v.touched[i]
+		if p, ok := v.nodes[t.path]; ok && p.last <= z {
+			delete(v.nodes, t.path)
+			v.recycle(p)
+		}
+	}
+	if i == 0 {
+		return
+	}
+	if i == len(v.touched) {
+		clear(v.touched)
+		v.touched = v.touched[:0]
+		return
+	}
+	v.touched = v.touched[i:]
+}
+
+// appliedEphemeral drops the note of addEphemeral when the create is applied.
+func (v *pendingView) appliedEphemeral(s zxid.SessionID, z zxid.Zxid) {
+	list := v.ephemerals[s]
+	i := 0
+	for i < len(list) && list[i].zxid <= z {
+		i++
+	}
+	switch {
+	case i == 0:
+	case i == len(list):
+		delete(v.ephemerals, s)
+	default:
+		v.ephemerals[s] = list[i:]
+	}
+}
+
+// begin makes everything until commit or rollback one unit.
+func (v *pendingView) begin() {
+	v.undo.active, v.undo.digest, v.undo.touched = true, v.digest, len(v.touched)
+}
+
+func (v *pendingView) commit() {
+	clear(v.undo.nodes)
+	v.undo = undoLog{nodes: v.undo.nodes[:0], owners: v.undo.owners[:0]}
+}
+
+// rollback takes back everything since begin, sequence numbers included.
+func (v *pendingView) rollback() {
+	for i := len(v.undo.nodes) - 1; i >= 0; i-- {
+		u := &v.undo.nodes[i]
+		p := v.nodes[u.path]
+		if u.had {
+			*p = u.old
+			continue
+		}
+		delete(v.nodes, u.path)
+		v.recycle(p)
+	}
+	for i := len(v.undo.owners) - 1; i >= 0; i-- {
+		s := v.undo.owners[i]
+		if list := v.ephemerals[s]; len(list) > 1 {
+			v.ephemerals[s] = list[:len(list)-1]
+		} else {
+			delete(v.ephemerals, s)
+		}
+	}
+	v.digest = v.undo.digest
+	v.touched = v.touched[:v.undo.touched]
+	v.commit()
+}
+
+func (v *pendingView) alloc() *pendingNode {
+	if n := len(v.free); n > 0 {
+		p := v.free[n-1]
+		v.free = v.free[:n-1]
+		return p
+	}
+	return new(pendingNode)
+}
+
+// recycledNodesMax bounds the memory kept for the next proposals.
+const recycledNodesMax = 4096
+
+func (v *pendingView) recycle(p *pendingNode) {
+	if len(v.free) < recycledNodesMax {
+		*p = pendingNode{}
+		v.free = append(v.free, p)
+	}
+}
+
+// newNode returns the state of a node that a proposal creates.
+func newNode(path, data []byte, acl *znode.ACLList, owner int64, z zxid.Zxid, wallMs int64) pendingNode {
+	return pendingNode{
+		exists: true,
+		stat: znode.StoredStat{Czxid: z, Mzxid: z, Pzxid: z, Ctime: wallMs, Mtime: wallMs,
+			Owner: owner},
+		acl:         acl,
+		pathDataCRC: znode.PathDataCRC(path, data),
+		dataBytes:   int32(len(data)),
+	}
+}
+
+// openACL is shared by all nodes that anybody may do anything with.
+var openACL = znode.NewACLList(wire.OpenACL)
+
+// aclList makes a list of entries, without memory for the usual one.
+func aclList(entries []wire.ACL) *znode.ACLList {
+	if len(entries) == 1 && entries[0] == wire.OpenACL[0] {
+		return openACL
+	}
+	return znode.NewACLList(entries)
+}

@@ -1,0 +1,113 @@
+package replica
+
+import (
+	"zabra/wire"
+	"zabra/zab/zxid"
+	"zabra/znode"
+)
+
+// watch sets a one-shot watch. An outgoing connection gets none: nobody would take it away again.
+func (rd *reader) watch(table znode.WatchTable, path []byte) {
+	rd.r.tree.Watches().Add(rd.c.watcher, table, path, znode.WatchStandard)
+}
+
+func (rd *reader) addWatch() {
+	var req wire.AddWatchRequest
+	req.Decode(&rd.d)
+	const modePersistent, modeRecursive = 0, 1
+	if rd.d.Err() != nil || (req.Mode != modePersistent && req.Mode != modeRecursive) {
+		rd.header(wire.CodeMarshalling)
+		return
+	}
+	rd.r.tree.Watches().AddWatch(rd.c.watcher, req.Path, req.Mode == modeRecursive)
+	reply := wire.ErrorReply{Err: wire.CodeOK}
+	reply.Encode(rd.header(wire.CodeOK))
+}
+
+// watchType answers checkWatches, which only looks, and removeWatches.
+func (rd *reader) watchType() {
+	var req wire.WatchTypeRequest
+	req.Decode(&rd.d)
+	if rd.d.Err() != nil || req.Type < znode.WatchTypeChildren || req.Type > znode.WatchTypeRecursive {
+		rd.header(wire.CodeMarshalling)
+		return
+	}
+	w := rd.r.tree.Watches()
+	found := false
+	if rd.op == wire.OpCheckWatches {
+		found = w.Has(rd.c.watcher, req.Path, req.Type)
+	} else {
+		found = w.Remove(rd.c.watcher, req.Path, req.Type)
+	}
+	if !found {
+		rd.header(wire.CodeNoWatcher)
+		return
+	}
+	rd.header(wire.CodeOK)
+}
+
+// setWatches registers again what a client watched before it lost its connection, or tells at once what it missed. The
+// lists are worked through in the order of the record. Nothing is checked against ACLs here, as in ZooKeeper.
+func (rd *reader) setWatches() {
+	var req wire.SetWatchesRequest
+	if rd.op == wire.OpSetWatches {
+		req.DecodeV1(&rd.d)
+	} else {
+		req.Decode(&rd.d)
+	}
+	if rd.d.Err() != nil || hasNullList(&req, rd.op) {
+		rd.header(wire.CodeMarshalling)
+		return
+	}
+	for _, path := range req.Data {
+		rd.rearm(path, znode.TableData, wire.EventNodeDataChanged, req.RelativeZxid)
+	}
+	for _, path := range req.Exist {
+		if _, ok := rd.r.tree.Find(path); ok {
+			rd.tell(wire.EventNodeCreated, path)
+			continue
+		}
+		rd.watch(znode.TableData, path)
+	}
+	for _, path := range req.Child {
+		rd.rearm(path, znode.TableChild, wire.EventNodeChildrenChanged, req.RelativeZxid)
+	}
+	for _, path := range req.Persistent {
+		rd.r.tree.Watches().AddWatch(rd.c.watcher, path, false)
+	}
+	for _, path := range req.Recursive {
+		rd.r.tree.Watches().AddWatch(rd.c.watcher, path, true)
+	}
+	rd.header(wire.CodeOK)
+}
+
+func hasNullList(req *wire.SetWatchesRequest, op wire.Op) bool {
+	if req.Data == nil || req.Exist == nil || req.Child == nil {
+		return true
+	}
+	return op == wire.OpSetWatches2 && (req.Persistent == nil || req.Recursive == nil)
+}
+
+// rearm sets a data or child watch, unless its event has happened since the zxid that the client has seen.
+func (rd *reader) rearm(path []byte, table znode.WatchTable, changed wire.EventType, since zxid.Zxid) {
+	n, ok := rd.r.tree.Find(path)
+	if !ok {
+		rd.tell(wire.EventNodeDeleted, path)
+		return
+	}
+	st := rd.r.tree.Stat(n)
+	last := st.Mzxid
+	if table == znode.TableChild {
+		last = st.Pzxid
+	}
+	if last > since {
+		rd.tell(changed, path)
+		return
+	}
+	rd.watch(table, path)
+}
+
+// tell sends an event of the past. It carries no zxid.
+func (rd *reader) tell(t wire.EventType, path []byte) {
+	rd.c.appendFrame(znode.NewEvent(t, path, -1, nil).Frame())
+}
