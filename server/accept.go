@@ -1,0 +1,228 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"go.uber.org/zap"
+
+	"zabra/conf"
+)
+
+// listen binds the client port.
+func (s *Server) listen() error {
+	addr := s.cfg.ClientAddr()
+	if addr == "" {
+		s.log.Warn("no client port is configured: nobody can connect")
+		return nil
+	}
+	lc := net.ListenConfig{KeepAlive: -1}
+	if s.cfg.ClientTCPKeepAlive {
+		lc.KeepAlive = 0
+	}
+	l, err := lc.Listen(context.Background(), "tcp", addr)
+	if err != nil {
+		return err
+	}
+	s.listener = l.(*net.TCPListener)
+	if n := s.cfg.ClientPortListenBacklog; n > 0 {
+		err = setBacklog(s.listener, n)
+	}
+	if err != nil {
+		return errors.Join(err, l.Close())
+	}
+	s.log.Info("binding to port "+l.Addr().String(), zap.Int("backlog", s.cfg.ClientPortListenBacklog))
+	return nil
+}
+
+// setBacklog changes the length of the accept queue. The net package takes the system's maximum; listening again on a
+// listening socket changes it and nothing else.
+func setBacklog(l *net.TCPListener, n int) error {
+	raw, err := l.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var listenErr error
+	err = raw.Control(func(fd uintptr) { listenErr = syscall.Listen(int(fd), n) })
+	return errors.Join(err, listenErr)
+}
+
+// acceptLoop admits connections until the listener is closed.
+func (s *Server) acceptLoop() {
+	backoff := acceptBackoffMin
+	var toldMs int64
+	for {
+		tcp, err := s.listener.AcceptTCP()
+		if err == nil {
+			backoff = acceptBackoffMin
+			s.admit(tcp)
+			continue
+		}
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		// Most likely there are no file descriptors left. Connections that end will free some.
+		if now := s.clock.now().MonoMs; now-toldMs > acceptFailureQuietMs || toldMs == 0 {
+			toldMs = now
+			s.log.Error("cannot accept connections; if descriptors have run out, raise the limit of open files", zap.Error(err))
+		}
+		if !s.pause(backoff) {
+			return
+		}
+		backoff = min(2*backoff, acceptBackoffMax)
+	}
+}
+
+// pause waits for d and reports false if the server is being closed.
+func (s *Server) pause(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-s.draining:
+		return false
+	}
+}
+
+// admit starts the reader of a new connection, or ends the connection if there are too many.
+func (s *Server) admit(tcp *net.TCPConn) {
+	remote := tcp.RemoteAddr().(*net.TCPAddr).AddrPort()
+	remote = netip.AddrPortFrom(remote.Addr().Unmap(), remote.Port())
+	c, err := newConn(s, tcp, remote)
+	if err == nil {
+		err = s.conns.add(c, &s.serving)
+	}
+	if err != nil {
+		// Closed with a reset, as ZooKeeper does: no client has sent anything yet that an answer could be lost for, and
+		// no port is left waiting.
+		_ = tcp.SetLinger(0)
+		tcp.Close()
+		s.meter.rejected.Add(1)
+		if !errors.Is(err, ErrServerClosed) {
+			s.refusals.note(s.clock.now().MonoMs, refusal{kind: "connection", remote: remote, why: err.Error()})
+		}
+		return
+	}
+	s.spawn(c.run)
+}
+
+// connTable holds the open connections.
+type connTable struct {
+	perAddrMax, totalMax int // 0: no limit
+
+	mu     sync.Mutex
+	sealed bool          // no connection is admitted any more
+	empty  chan struct{} // closed when it is sealed and the last connection is gone
+	lastID uint64
+	conns  map[*conn]struct{}
+	// perAddr counts by source address. It is empty without a limit.
+	perAddr map[netip.Addr]int
+}
+
+func (t *connTable) init(cfg *conf.Config) {
+	t.perAddrMax, t.totalMax = max(cfg.MaxClientCnxns, 0), max(cfg.MaxCnxns, 0)
+	t.conns = make(map[*conn]struct{})
+	t.empty = make(chan struct{})
+	t.perAddr = make(map[netip.Addr]int)
+}
+
+// add admits c, and counts it as serving, or says why not.
+func (t *connTable) add(c *conn, serving *sync.WaitGroup) error {
+	addr := c.remote.Addr()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case t.sealed:
+		return ErrServerClosed
+	case t.totalMax > 0 && len(t.conns) >= t.totalMax:
+		return &tooManyError{key: "maxCnxns", max: t.totalMax}
+	case t.perAddrMax > 0 && t.perAddr[addr] >= t.perAddrMax:
+		return &tooManyError{addr: addr, key: "maxClientCnxns", max: t.perAddrMax}
+	}
+	if t.perAddrMax > 0 {
+		t.perAddr[addr]++
+	}
+	t.lastID++
+	c.id = t.lastID
+	t.conns[c] = struct{}{}
+	serving.Add(1)
+	return nil
+}
+
+// remove forgets c. It does nothing the second time.
+func (t *connTable) remove(c *conn) {
+	addr := c.remote.Addr()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, ok := t.conns[c]; !ok {
+		return
+	}
+	delete(t.conns, c)
+	if t.perAddrMax > 0 {
+		if t.perAddr[addr]--; t.perAddr[addr] <= 0 {
+			delete(t.perAddr, addr)
+		}
+	}
+	t.maybeEmptyLocked()
+}
+
+func (t *connTable) maybeEmptyLocked() {
+	if !t.sealed || len(t.conns) > 0 {
+		return
+	}
+	select {
+	case <-t.empty:
+	default:
+		close(t.empty)
+	}
+}
+
+// seal admits no more connections and returns those that there are.
+func (t *connTable) seal() []*conn {
+	t.mu.Lock()
+	t.sealed = true
+	t.maybeEmptyLocked()
+	t.mu.Unlock()
+	return t.list()
+}
+
+// list returns the connections in the order of their arrival.
+func (t *connTable) list() []*conn {
+	t.mu.Lock()
+	conns := make([]*conn, 0, len(t.conns))
+	for c := range t.conns {
+		conns = append(conns, c)
+	}
+	t.mu.Unlock()
+	slices.SortFunc(conns, func(a, b *conn) int { return cmp.Compare(a.id, b.id) })
+	return conns
+}
+
+func (t *connTable) len() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.conns)
+}
+
+// tooManyError tells of a connection above a limit, in the words that runbooks match.
+type tooManyError struct {
+	addr netip.Addr // invalid: the limit is on all together
+	key  string
+	max  int
+}
+
+func (e *tooManyError) Error() string {
+	if !e.addr.IsValid() {
+		return "Too many connections - max is " + strconv.Itoa(e.max) + " (" + e.key + ")"
+	}
+	return "Too many connections from " + e.addr.String() + " - max is " + strconv.Itoa(e.max) + " (" + e.key + ")"
+}

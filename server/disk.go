@@ -1,0 +1,139 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"zabra/zab"
+)
+
+// disk is the queue of the disk goroutine.
+type disk struct {
+	mu     sync.Mutex
+	cond   sync.Cond
+	ops    []zab.PersistOp
+	closed bool
+}
+
+func (d *disk) init() { d.cond.L = &d.mu }
+
+// add queues operations behind those that wait. It never waits itself; how many wait is bounded by how many requests the
+// replica lets in.
+func (d *disk) add(ops []zab.PersistOp) {
+	if len(ops) == 0 {
+		return
+	}
+	d.mu.Lock()
+	d.ops = append(d.ops, ops...)
+	d.mu.Unlock()
+	d.cond.Signal()
+}
+
+// take waits for operations and returns all that wait; spare becomes the empty queue. It returns none when the server is
+// being closed.
+func (d *disk) take(spare []zab.PersistOp) []zab.PersistOp {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for len(d.ops) == 0 && !d.closed {
+		d.cond.Wait()
+	}
+	if d.closed {
+		return nil
+	}
+	ops := d.ops
+	d.ops = spare[:0]
+	return ops
+}
+
+func (d *disk) close() {
+	d.mu.Lock()
+	d.closed = true
+	d.mu.Unlock()
+	d.cond.Broadcast()
+}
+
+// diskLoop is the disk goroutine. It makes durable what waits with as few syncs as the bound on a batch allows: usually
+// one, however many requests came in while the last one ran.
+func (s *Server) diskLoop() {
+	var spare []zab.PersistOp
+	for {
+		ops := s.disk.take(spare)
+		if ops == nil {
+			return
+		}
+		if err := s.persist(ops); err != nil {
+			s.diskFailed(fmt.Errorf("the transaction log cannot be written: %w", err))
+			return
+		}
+		s.maybeSnapshot()
+		clear(ops)
+		spare = ops
+	}
+}
+
+// persist carries out operations in order and confirms each batch as soon as it is durable.
+func (s *Server) persist(ops []zab.PersistOp) error {
+	entries, bytes := 0, 0
+	for i := range ops {
+		op := &ops[i]
+		if op.Kind != zab.PersistAppend {
+			return fmt.Errorf("server: a standalone server has no use for persist operation %d", op.Kind)
+		}
+		if err := s.store.Append(op.Entries); err != nil {
+			return err
+		}
+		entries += len(op.Entries)
+		for _, e := range op.Entries {
+			bytes += len(e.Payload)
+		}
+		if i < len(ops)-1 && bytes < syncBatchBytesMax {
+			continue
+		}
+		if err := s.sync(entries); err != nil {
+			return err
+		}
+		s.steps.confirm(op.Token)
+		entries, bytes = 0, 0
+	}
+	return nil
+}
+
+// sync makes durable what was appended.
+func (s *Server) sync(entries int) error {
+	began := time.Now()
+	if err := s.store.Sync(); err != nil {
+		return err
+	}
+	s.noteSync(time.Since(began), entries)
+	return nil
+}
+
+// noteSync counts a sync of the log and tells of a slow one, in the words that alert rules look for.
+func (s *Server) noteSync(took time.Duration, entries int) {
+	ms := took.Milliseconds()
+	s.meter.fsync.add(ms)
+	s.meter.batch.add(int64(entries))
+	if limit := s.cfg.FsyncWarningThresholdMs; limit > 0 && ms >= limit {
+		s.meter.slowSyncs.Add(1)
+		s.log.Warn(fmt.Sprintf("fsync-ing the write ahead log in SyncThread took %dms which will adversely effect operation latency. "+
+			"See the ZooKeeper troubleshooting guide", ms), zap.Int("transactions", entries))
+	}
+}
+
+// diskFailed ends the server after a failed write or sync. What a failed sync leaves on the disk is unknown, and trying
+// again proves nothing, so that going on could acknowledge a write that is lost.
+func (s *Server) diskFailed(err error) {
+	if s.phase.Load() == phaseClosed {
+		return // the log was closed under the writer
+	}
+	s.log.Error("Severe unrecoverable error, from thread : SyncThread. The server stops; every acknowledged write is safe. "+
+		"Check free space and health of the device, then start the server again",
+		zap.String("dataDir", s.cfg.DataDir), zap.String("dataLogDir", s.cfg.LogDir()), zap.Error(err))
+	s.fail(err)
+}
+
+var errSnapshotClosed = errors.New("the server is being closed")

@@ -1,0 +1,50 @@
+package server
+
+import "time"
+
+// Bounds of this package. Their unit is in the name.
+const (
+	// readBufferBytes is the size of the buffers that readers borrow while there is something to read. A frame that does
+	// not fit gets memory of its own, which grows with what really arrives: bigFrameGrowth times that.
+	readBufferBytes = 32 << 10
+	bigFrameGrowth  = 4
+	// spareBytesMax is the largest output buffer that a connection keeps for its next answers. One with larger answers
+	// borrows buffers of outputBufferBytes while it works.
+	spareBytesMax        = 512
+	outputBufferBytes    = 16 << 10
+	pooledOutputBytesMax = 128 << 10 // a larger one is not kept
+	// writeChunkBytes is how much is written to a slow client under one deadline.
+	writeChunkBytes = 64 << 10
+	// writeStallMin is the least time that a client may take nothing of its output before it is given up. The longest
+	// session timeout counts where it is longer.
+	writeStallMin = 30 * time.Second
+	// lingerTime and lingerBytesMax bound how long, and with how much input, a connection that was ended from this side
+	// is still read, so that the client sees its last answer and an orderly end and no reset.
+	lingerTime     = time.Second
+	lingerBytesMax = 16 << 20
+	// wordWriteTime bounds the time in which the answer to a four-letter word is taken.
+	wordWriteTime = 10 * time.Second
+	// refusedPeekBytes and refusedPeekTime bound what is read of a frame that is too long, to name its operation and path.
+	refusedPeekBytes = 512
+	refusedPeekTime  = 250 * time.Millisecond
+	// refusalQuietMs is the time in which refusals of one kind and one address make one line in the log.
+	refusalQuietMs = 60_000
+	// refusalKeysMax bounds the kinds and addresses that are remembered for it.
+	refusalKeysMax = 4096
+	// flushersMax is the number of goroutines that write what steps have left to be written.
+	flushersMax = 8
+	// flushBatch is how many connections a flusher takes at once, and how many of one step are urgent.
+	flushBatch = 32
+	// flushUrgentInRow is how many batches of urgent connections go before one of others.
+	flushUrgentInRow = 4
+	// flushQueueKeptMax is the length above which the memory of an emptied queue is not kept.
+	flushQueueKeptMax = 4096
+	// syncBatchBytesMax is how much is appended to the log before it is synced, though more may wait: what is durable can
+	// be answered then. The storage itself never has more in flight.
+	syncBatchBytesMax = 1 << 20
+	// acceptBackoffMin and acceptBackoffMax bound the pause after a failed accept, such as for want of file descriptors.
+	acceptBackoffMin = 5 * time.Millisecond
+	acceptBackoffMax = time.Second
+	// acceptFailureQuietMs is the time in which failed accepts make one line in the log.
+	acceptFailureQuietMs = 10_000
+)

@@ -1,0 +1,148 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"time"
+
+	"go.uber.org/zap"
+
+	"zabra/internal/storage"
+	"zabra/internal/storage/vfs"
+	"zabra/server/replica"
+	"zabra/znode"
+)
+
+const (
+	// standaloneServerByte is the top byte of session ids that a standalone server makes, as in ZooKeeper.
+	standaloneServerByte = 1
+	// dataFolder is the folder of the data directories that holds the files.
+	dataFolder = "version-2"
+)
+
+// open takes the data directories, loads what they hold and makes the replica of it.
+func (s *Server) open(opts Options) error {
+	if err := s.cfg.Validate(); err != nil {
+		return &StartError{Stage: StageConfig, Err: err}
+	}
+	auth, err := znode.NewAuth(znode.AuthConfig{
+		SkipACL: s.cfg.SkipACL, SuperDigest: s.cfg.SuperDigest, DigestDisabled: !s.cfg.DigestAuthEnabled, DigestAlg: s.cfg.DigestAuthAlg,
+	})
+	if err != nil {
+		return &StartError{Stage: StageConfig, Err: err}
+	}
+	s.treeConfig = znode.Config{
+		ExtendedTypes: s.cfg.ExtendedTypesEnabled, Emulate353TTL: s.cfg.Emulate353TTLNodes, NoDigest: !s.cfg.DigestEnabled, Auth: auth,
+	}
+	fsys := opts.FS
+	if fsys == nil {
+		fsys = vfs.OS{}
+	}
+	storageConfig := s.storageConfig()
+	storageConfig.Rand = opts.Rand
+	s.store, err = storage.Open(fsys, storageConfig)
+	if err != nil {
+		return &StartError{Stage: StageDataDir, Err: err}
+	}
+	if err := s.recover(); err != nil {
+		return errors.Join(&StartError{Stage: StageRecovery, Err: err}, s.store.Close())
+	}
+	return nil
+}
+
+func (s *Server) storageConfig() storage.Config {
+	const kb = 1 << 10
+	return storage.Config{
+		SnapDir: s.cfg.DataDir, LogDir: s.cfg.LogDir(), PreAllocBytes: s.cfg.PreAllocKB * kb, SnapCount: s.cfg.SnapCount,
+		SnapSizeLimitBytes: s.cfg.SnapSizeLimitKB * kb, LogSizeLimitBytes: s.cfg.TxnLogSizeLimitKB * kb,
+		Compression: s.cfg.SnapshotCompression, RecordBytesMax: s.fieldBytesMax(), NoForceSync: !s.cfg.ForceSync,
+		TrustEmpty: s.cfg.SnapshotTrustEmpty, NoAutocreate: !s.cfg.DatadirAutocreate,
+		SyncWarn: time.Duration(s.cfg.FsyncWarningThresholdMs) * time.Millisecond,
+	}
+}
+
+// fieldBytesMax bounds what is read from disk or out of a request as one piece.
+func (s *Server) fieldBytesMax() int { return s.cfg.JuteMaxBufferBytes + s.cfg.JuteMaxBufferExtraBytes }
+
+func (s *Server) replicaConfig() replica.Config {
+	return replica.Config{
+		ServerByte: standaloneServerByte, TickMs: int64(s.cfg.TickTimeMs),
+		MinSessionTimeoutMs: s.cfg.MinSessionTimeoutMs, MaxSessionTimeoutMs: s.cfg.MaxSessionTimeoutMs,
+		FieldBytesMax: s.fieldBytesMax(), RecordBytesMax: s.fieldBytesMax(), OutstandingMax: s.cfg.GlobalOutstandingLimit,
+		Tree: s.treeConfig, EnforceQuota: s.cfg.EnforceQuota, BodylessCloseSession: !s.cfg.CloseSessionTxnEnabled,
+		ReconfigEnabled:  s.cfg.ReconfigEnabled,
+		ContainerCheckMs: s.cfg.ContainerCheckIntervalMs, ContainerMaxPerMinute: int64(s.cfg.ContainerMaxPerMinute),
+		ContainerNeverUsedMs: s.cfg.ContainerMaxNeverUsedMs, Snapshot: s.snapshotOptions(),
+		Wake: s.steps.wakeUp, Refused: s.refused, Log: s.log,
+	}
+}
+
+func (s *Server) snapshotOptions() znode.SnapshotOptions {
+	return znode.SnapshotOptions{Digest: s.cfg.DigestEnabled, LastZxid: s.cfg.SerializeLastProcessedZxidEnabled}
+}
+
+// recover loads the state, makes the log ready for more, and sees to it that there is a snapshot which every ZooKeeper
+// server with these settings could start from.
+func (s *Server) recover() error {
+	cfg := s.replicaConfig()
+	began := time.Now()
+	rec, err := replica.Recover(s.store, cfg)
+	if err != nil {
+		return err
+	}
+	s.meter.recoverMs, s.meter.replayed = time.Since(began).Milliseconds(), int64(rec.Replayed)
+	for _, err := range rec.Unreadable {
+		s.log.Error("a snapshot cannot be read and was passed over; an older one and a longer part of the log served instead", zap.Error(err))
+	}
+	if rec.DigestMismatches > 0 {
+		s.log.Error("the log's digests differ from those of the data: the server that wrote it had other data, or a defect",
+			zap.Int("transactions", rec.DigestMismatches))
+	}
+	s.log.Info("data loaded", zap.Stringer("zxid", rec.LastZxid), zap.Int("nodes", rec.Tree.NodeCount()),
+		zap.Int("sessions", rec.Tree.SessionCount()), zap.Int("replayed", rec.Replayed), zap.Int64("ms", s.meter.recoverMs))
+	if err := s.store.Begin(rec.LastZxid); err != nil {
+		return err
+	}
+	if why := s.snapshotNeeded(rec); why != "" {
+		if err := s.snapshotAtStart(rec, why); err != nil {
+			return err
+		}
+	}
+	s.replica = replica.New(cfg, rec, s.clock.now())
+	return nil
+}
+
+// snapshotNeeded says why a snapshot has to be written before anything is served; empty if it has not. ZooKeeper refuses
+// logs without a snapshot. And it decides by its settings, not by the file, which blocks it expects at a snapshot's end,
+// so that one written under other settings would keep it from starting.
+func (s *Server) snapshotNeeded(rec *replica.Recovered) string {
+	want := s.snapshotOptions()
+	// The digest in a snapshot may be of no use, such as that of zxid 0; here it counts that the block is there.
+	switch info := rec.SnapshotInfo; {
+	case rec.Snapshot == nil:
+		return "there is none"
+	case (info.HasDigest || info.DigestVersion != 0) != want.Digest:
+		return "digest.enabled has changed"
+	case info.HasLastZxid != want.LastZxid:
+		return "serializeLastProcessedZxid.enabled has changed"
+	}
+	return ""
+}
+
+func (s *Server) snapshotAtStart(rec *replica.Recovered, why string) error {
+	s.log.Info("writing a snapshot before serving", zap.String("because", why))
+	snap, err := rec.Tree.OpenSnapshot(s.snapshotOptions())
+	if err != nil {
+		return err
+	}
+	defer snap.Close()
+	if err := s.writeSnapshot(snap); err != nil {
+		return fmt.Errorf("cannot write a snapshot: %w", err)
+	}
+	return nil
+}
+
+// snapshotDir and logDir are the folders that hold the files.
+func (s *Server) snapshotDir() string { return path.Join(s.cfg.DataDir, dataFolder) }
+func (s *Server) logDir() string      { return path.Join(s.cfg.LogDir(), dataFolder) }

@@ -1,0 +1,281 @@
+// Package server is the shell of a ZooKeeper server: sockets, goroutines, the clock, the disk and the log. What a request
+// means is decided in package replica, which has none of these.
+//
+// The way through it: [New] recovers the data directory and binds the client port, [Server.Serve] runs until
+// [Server.Shutdown] or [Server.Close]. Inside, conn.run is the life of a connection, Server.stepLoop feeds the replica
+// and carries out what it asks for, disk.run makes transactions durable.
+//
+// Goroutines. One accepts, one steps the replica, one writes and syncs the log, a few flush the output of steps. Each
+// connection has one reader, which also answers its reads. A client that does not take its output gets a writer of its
+// own until it has caught up. A snapshot has one while it is written.
+//
+// Locks. Each of this package's is a leaf: none is held while another is taken or while the replica is called, but that
+// the stepping goroutine asks whether the replica is idle under the lock of stepper.
+package server
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.uber.org/zap"
+
+	"zabra/conf"
+	"zabra/internal/storage"
+	"zabra/internal/storage/vfs"
+	"zabra/server/admin"
+	"zabra/server/replica"
+	"zabra/zab/zxid"
+	"zabra/znode"
+)
+
+// Options are what a server needs beside its configuration. The zero value works.
+type Options struct {
+	// Log receives what happens; nil for silence.
+	Log *zap.Logger
+	// Version is this program's own version, Revision the source revision it was built from, Built when. They appear in
+	// the version text of srvr, mntr and envi. Empty values are taken from the binary as far as it knows.
+	Version, Revision string
+	Built             time.Time
+	// FS is the file system of the data directories; nil for the operating system's.
+	FS vfs.FS
+	// Rand spreads the snapshots of a server over time, so that many servers do not take theirs together. Nil takes one
+	// with a random seed; a run that is to be repeated needs its own.
+	Rand *rand.Rand
+}
+
+// Server is one standalone ZooKeeper server. It is made by New.
+type Server struct {
+	cfg     *conf.Config
+	log     *zap.Logger
+	clock   clock
+	version string
+	// treeConfig is what snapshots are read with.
+	treeConfig znode.Config
+	store      *storage.Store
+	replica    *replica.Replica
+	listener   *net.TCPListener // nil when no client port is configured
+
+	conns    connTable
+	steps    stepper
+	disk     disk
+	flush    flushQueue
+	snaps    snapshots
+	refusals refusals
+	meter    meter
+
+	startMu   sync.Mutex
+	phase     atomic.Uint32
+	traceMask atomic.Int64
+	startMs   int64 // monotonic
+
+	// draining is closed when no further requests are to be read, quit when every goroutine has to end.
+	draining, quit chan struct{}
+	drainOnce      sync.Once
+	closeOnce      sync.Once
+	// running holds all goroutines, serving the readers that still take requests.
+	running, serving sync.WaitGroup
+
+	failOnce sync.Once
+	failure  error
+	failed   chan struct{} // closed after failure is set
+	done     chan struct{} // closed when everything is released
+}
+
+// The phases of a server's life, in order.
+const (
+	phaseNew uint32 = iota
+	phaseServing
+	phaseDraining
+	phaseClosed
+)
+
+// New recovers the state in the data directories and binds the client port. Nothing is served yet, and no goroutine runs.
+// The server owns both until Close or Shutdown. Errors match [*StartError].
+func New(cfg *conf.Config, opts Options) (*Server, error) {
+	s := &Server{
+		cfg: cfg, log: opts.Log, clock: newClock(),
+		draining: make(chan struct{}), quit: make(chan struct{}), failed: make(chan struct{}), done: make(chan struct{}),
+	}
+	if s.log == nil {
+		s.log = zap.NewNop()
+	}
+	s.version = versionText(opts)
+	s.traceMask.Store(traceMaskDefault)
+	s.conns.init(cfg)
+	s.steps.init()
+	s.disk.init()
+	s.flush.init()
+	s.refusals.init(s.log)
+	if err := s.open(opts); err != nil {
+		return nil, err
+	}
+	if err := s.listen(); err != nil {
+		return nil, errors.Join(&StartError{Stage: StagePort, Err: err}, s.store.Close())
+	}
+	return s, nil
+}
+
+// Addr returns the address of the client port, nil if there is none.
+func (s *Server) Addr() net.Addr {
+	if s.listener == nil {
+		return nil
+	}
+	return s.listener.Addr()
+}
+
+// Stats is the state of a server at one moment.
+type Stats struct {
+	Zxid                         zxid.Zxid // last applied
+	Nodes, Sessions, Connections int
+}
+
+// Stats may be called from any goroutine.
+func (s *Server) Stats() Stats {
+	st := s.replica.Stats()
+	return Stats{Zxid: st.LastZxid, Nodes: st.Nodes, Sessions: st.Sessions, Connections: s.conns.len()}
+}
+
+// Serve answers clients until the server is closed, and returns when everything is released: ErrServerClosed after
+// Shutdown or Close, or why the server cannot go on, such as a failed disk. It may be called once.
+func (s *Server) Serve() error {
+	if !s.start() {
+		return ErrServerClosed
+	}
+	select {
+	case <-s.failed:
+		_ = s.Close() // whatever it says follows from the failure
+		return s.failure
+	case <-s.done:
+		return ErrServerClosed
+	}
+}
+
+// start starts the goroutines, unless the server was ended before or is serving already.
+func (s *Server) start() bool {
+	s.startMu.Lock() // Close waits for those that are started here
+	defer s.startMu.Unlock()
+	if !s.phase.CompareAndSwap(phaseNew, phaseServing) {
+		return false
+	}
+	s.startMs = s.clock.now().MonoMs
+	s.spawn(s.stepLoop)
+	s.spawn(s.diskLoop)
+	for range min(runtime.GOMAXPROCS(0), flushersMax) {
+		s.spawn(s.flushLoop)
+	}
+	if s.listener != nil {
+		s.spawn(s.acceptLoop)
+	}
+	if s.cfg.AutopurgePurgeIntervalHours > 0 {
+		s.spawn(s.purgeLoop)
+	} else {
+		s.log.Info("Purge task is not scheduled.")
+	}
+	return true
+}
+
+// Shutdown ends the server gracefully: no new connections and requests, but every request that was read is carried out
+// and answered, connections end in an orderly way, and the log is synced and trimmed. Sessions live on in the data and
+// clients take them up again at the next start. If ctx ends before that is done, the rest is that of Close.
+func (s *Server) Shutdown(ctx context.Context) error {
+	if s.phase.CompareAndSwap(phaseNew, phaseClosed) {
+		return s.Close()
+	}
+	if !s.phase.CompareAndSwap(phaseServing, phaseDraining) {
+		<-s.done
+		return nil
+	}
+	s.log.Info("shutting down", zap.Int("connections", s.conns.len()))
+	if s.listener != nil {
+		s.listener.Close()
+	}
+	err := s.drain(ctx)
+	return errors.Join(err, s.Close())
+}
+
+// drain lets everything that was read be answered, and ends the connections.
+func (s *Server) drain(ctx context.Context) error {
+	s.drainOnce.Do(func() { close(s.draining) })
+	conns := s.conns.seal()
+	for _, c := range conns {
+		c.stopReading()
+	}
+	quiet := make(chan struct{})
+	go func() { // ends with the readers, at the latest in Close
+		s.serving.Wait()
+		close(quiet)
+	}()
+	if err := s.await(ctx, quiet); err != nil {
+		return err
+	}
+	if err := s.await(ctx, s.steps.whenIdle()); err != nil {
+		return err
+	}
+	for _, c := range conns {
+		if err := c.settle(ctx); err != nil {
+			return err
+		}
+	}
+	return s.await(ctx, s.conns.empty)
+}
+
+// await waits for ch, unless ctx or the server ends before.
+func (s *Server) await(ctx context.Context, ch <-chan struct{}) error {
+	select {
+	case <-ch:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-s.quit:
+		return ErrServerClosed
+	}
+}
+
+// Close ends the server at once: connections are cut, requests in flight get no answer. Everything acknowledged is
+// durable all the same. It returns when no goroutine of the server is left and the data directory is released.
+func (s *Server) Close() error {
+	var err error
+	s.closeOnce.Do(func() {
+		s.startMu.Lock()
+		s.phase.Store(phaseClosed)
+		s.startMu.Unlock()
+		close(s.quit)
+		s.drainOnce.Do(func() { close(s.draining) })
+		if s.listener != nil {
+			s.listener.Close()
+		}
+		for _, c := range s.conns.seal() {
+			c.abort()
+		}
+		s.disk.close()
+		s.flush.close()
+		s.running.Wait()
+		err = s.store.Close()
+		close(s.done)
+	})
+	<-s.done
+	return err
+}
+
+// fail ends the server for a reason that no retry can mend. Any goroutine may call it; the first reason counts.
+func (s *Server) fail(err error) {
+	s.failOnce.Do(func() {
+		s.failure = err
+		s.meter.unrecoverable.Add(1)
+		close(s.failed)
+	})
+}
+
+// spawn runs f in a goroutine that Close waits for.
+func (s *Server) spawn(f func()) { s.running.Go(f) }
+
+// isServing reports whether requests are answered.
+func (s *Server) isServing() bool { return s.phase.Load() == phaseServing }
+
+var _ admin.Source = source{}

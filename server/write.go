@@ -1,0 +1,194 @@
+package server
+
+import (
+	"sync"
+	"syscall"
+	"time"
+)
+
+// flush writes the connection's output as far as the socket takes it at once. What it does not take is written by a
+// goroutine of the connection's own, so that no caller ever waits for a client.
+func (c *conn) flush() {
+	if c.rc.Load() != nil && c.out.claim() {
+		if rest, fin, blocked := c.writeAtOnce(); blocked {
+			c.s.spawn(func() { c.writePatiently(rest, fin) })
+		}
+	}
+}
+
+// flushAndWait writes all output and waits for the client to take it. It belongs to the reader, which reads no further
+// request while the client does not take the answers to those it has sent.
+func (c *conn) flushAndWait() error {
+	if !c.out.awaitTurn() {
+		return errClosing
+	}
+	if rest, fin, blocked := c.writeAtOnce(); blocked {
+		c.writePatiently(rest, fin)
+	}
+	return nil
+}
+
+// finishWhenWritten ends the connection in an orderly way when nothing is left to write.
+func (c *conn) finishWhenWritten() {
+	c.out.mu.Lock()
+	c.out.finishing = true
+	c.out.mu.Unlock()
+	c.flush()
+	if c.rc.Load() == nil {
+		c.finish()
+	}
+}
+
+// writeAtOnce is the writer's round: it ends with the writer given up, or blocked with what the socket did not take. The
+// caller holds the writer.
+func (c *conn) writeAtOnce() (rest []byte, fin, blocked bool) {
+	w, rc := &c.out, c.rc.Load()
+	for {
+		out, fin := rc.Output(w.spare)
+		w.spare = nil
+		if len(out) > 0 {
+			n, err := c.tryWrite(out)
+			if err != nil {
+				c.abandon()
+				return nil, false, false
+			}
+			if n < len(out) {
+				return out[n:], fin, true
+			}
+		}
+		c.recycle(out)
+		if c.roundEnded(fin) {
+			return nil, false, false
+		}
+	}
+}
+
+// writePatiently writes rest, and then whatever has come since, at the pace at which the client takes it. A client that
+// takes nothing for longer than any session lasts is cut off. The caller holds the writer.
+func (c *conn) writePatiently(rest []byte, fin bool) {
+	stall := max(time.Duration(c.s.cfg.MaxSessionTimeoutMs)*time.Millisecond, writeStallMin)
+	for {
+		for len(rest) > 0 {
+			_ = c.tcp.SetWriteDeadline(time.Now().Add(stall))
+			n, err := c.tcp.Write(rest[:min(len(rest), writeChunkBytes)])
+			if err != nil {
+				c.abandon()
+				return
+			}
+			rest = rest[n:]
+			c.rc.Load().Touch(c.s.clock.now())
+		}
+		_ = c.tcp.SetWriteDeadline(time.Time{})
+		if c.roundEnded(fin) {
+			return
+		}
+		rest, fin = c.rc.Load().Output(nil)
+	}
+}
+
+// roundEnded gives the writer up, or finishes the connection if it is to be. It is false when there is more to write.
+func (c *conn) roundEnded(fin bool) bool {
+	if !fin {
+		var free bool
+		if free, fin = c.out.yield(); free {
+			return true
+		}
+	}
+	if fin {
+		c.finish()
+		c.out.yield()
+	}
+	return fin
+}
+
+// abandon cuts the connection off after a failed write.
+func (c *conn) abandon() {
+	c.cut()
+	c.out.yield()
+}
+
+// attempt is one write that does not wait for the socket. Attempts are kept for the next, since the runtime wants a
+// function to call.
+type attempt struct {
+	b   []byte
+	n   int
+	err error
+	try func(fd uintptr) bool
+}
+
+var attempts = sync.Pool{New: func() any {
+	a := new(attempt)
+	a.try = a.write
+	return a
+}}
+
+// tryWrite writes what the socket takes without waiting. It belongs to who holds the writer.
+func (c *conn) tryWrite(b []byte) (int, error) {
+	a := attempts.Get().(*attempt)
+	a.b = b
+	err := c.raw.Write(a.try)
+	n := a.n
+	if err == nil {
+		err = a.err
+	}
+	a.b, a.n, a.err = nil, 0, nil
+	attempts.Put(a)
+	return n, err
+}
+
+// write never asks the runtime to wait.
+func (a *attempt) write(fd uintptr) bool {
+	for {
+		n, err := syscall.Write(int(fd), a.b)
+		switch err {
+		case syscall.EINTR:
+			continue
+		case syscall.EAGAIN:
+			err = nil
+		}
+		a.n, a.err = max(n, 0), err
+		return true
+	}
+}
+
+// outputBuffer is what a connection with larger answers borrows for its outbox while it works. It comes back as large as
+// the answers have made it.
+type outputBuffer struct{ b []byte }
+
+var outputBuffers = sync.Pool{New: func() any { return &outputBuffer{make([]byte, 0, outputBufferBytes)} }}
+
+// lend gives the outbox a borrowed buffer when the last answers were too large for the one that the connection keeps.
+// The reader calls it before it hands on requests. The buffer comes back by recycle.
+func (c *conn) lend() {
+	w := &c.out
+	if !w.large.Load() || !w.claim() {
+		return
+	}
+	if w.borrowed == nil {
+		w.borrowed = outputBuffers.Get().(*outputBuffer)
+		w.spare = w.borrowed.b
+		w.borrowed.b = nil
+	}
+	if rest, fin, blocked := c.writeAtOnce(); blocked {
+		c.s.spawn(func() { c.writePatiently(rest, fin) })
+	}
+}
+
+// recycle keeps a written buffer for the connection's next answers if it is small, so that an idle connection holds next
+// to nothing, and gives back what was borrowed.
+func (c *conn) recycle(b []byte) {
+	w := &c.out
+	switch {
+	case cap(b) == 0:
+		return
+	case cap(b) <= spareBytesMax:
+		w.spare = b[:0]
+	case w.borrowed != nil:
+		if cap(b) <= pooledOutputBytesMax {
+			w.borrowed.b = b[:0]
+			outputBuffers.Put(w.borrowed)
+		}
+		w.borrowed = nil
+	}
+	w.large.Store(len(b) > spareBytesMax)
+}
