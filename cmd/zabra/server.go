@@ -1,0 +1,210 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	"go.uber.org/zap"
+
+	"zabra/conf"
+	"zabra/server"
+)
+
+// shutdownTime bounds a graceful stop. It is shorter than what supervisors wait before they kill.
+const shutdownTime = 8 * time.Second
+
+// echoTime is the time in which a second signal counts as an echo of the first.
+const echoTime = 500 * time.Millisecond
+
+const serverUsage = "Usage: zabra server [-Dkey=value ...] [configfile | port datadir [ticktime] [maxcnxns]]"
+
+// serverFlags are the flags of the verb server.
+type serverFlags struct {
+	defines   []string
+	logFormat string
+	logLevel  string
+}
+
+func newServer() *cobra.Command {
+	var flags serverFlags
+	cmd := &cobra.Command{
+		Use:   "server [-Dkey=value ...] [configfile | port datadir [ticktime] [maxcnxns]]",
+		Short: "Run a standalone server",
+		Long: `Runs a standalone server in the foreground until SIGTERM or SIGINT, which stop it gracefully; a second signal ends it at
+once. The configuration file is a zoo.cfg. Without a file the data is kept in ./data and only programs on this machine
+can connect, to port 2181.
+
+-D sets a property as for java. Properties are also taken from the environment variables SERVER_JVMFLAGS and JVMFLAGS;
+other JVM arguments in them are skipped.
+
+Exit codes: 0 stopped by a signal, 1 failure, 2 command line or configuration, 3 data directory.`,
+		RunE: func(_ *cobra.Command, args []string) error { return serve(args, flags) },
+	}
+	addDefines(cmd, &flags.defines)
+	cmd.Flags().StringVar(&flags.logFormat, "log-format", "auto", "console, line (as ZooKeeper writes it) or json; auto is console on a terminal, else line")
+	cmd.Flags().StringVar(&flags.logLevel, "log-level", "info", "debug, info, warn or error")
+	return cmd
+}
+
+// addDefines gives a verb the flag -D.
+func addDefines(cmd *cobra.Command, defines *[]string) {
+	cmd.Flags().StringArrayVarP(defines, "define", "D", nil, "set a property, as -Dkey=value; may be repeated")
+}
+
+// properties are the -D of the environment and of the command line, in the order in which ZooKeeper's scripts hand them
+// to java, where the last one counts.
+func properties(defines []string) map[string]string {
+	all := conf.JVMProperties(os.Getenv("SERVER_JVMFLAGS"))
+	maps.Copy(all, conf.JVMProperties(os.Getenv("JVMFLAGS")))
+	for _, d := range defines {
+		name, value, _ := strings.Cut(d, "=")
+		all[name] = value
+	}
+	return all
+}
+
+// load reads the configuration that the arguments name.
+func load(args []string, props map[string]string) (*conf.Config, error) {
+	switch len(args) {
+	case 0:
+		return conf.Load("", props)
+	case 1:
+		return conf.Load(args[0], props)
+	}
+	return conf.FromArguments(args, props)
+}
+
+// warningsOf returns what was noticed, whether the configuration can be used or not.
+func warningsOf(cfg *conf.Config, err error) []conf.Fault {
+	var e *conf.Error
+	switch {
+	case errors.As(err, &e):
+		return e.Warnings
+	case cfg != nil:
+		return cfg.Warnings
+	}
+	return nil
+}
+
+func serve(args []string, flags serverFlags) error {
+	start := time.Now()
+	if len(args) > 4 {
+		return &exit{code: exitConfig, stderr: serverUsage}
+	}
+	log, err := newLogger(os.Stdout, flags.logFormat, flags.logLevel, "")
+	if err != nil {
+		return &exit{code: exitConfig, stderr: err.Error()}
+	}
+
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	defer signal.Stop(signals)
+
+	cfg, err := load(args, properties(flags.defines))
+	for _, w := range warningsOf(cfg, err) {
+		log.Warn(w.String())
+	}
+	if err != nil {
+		for line := range strings.SplitSeq(err.Error(), "\n") {
+			log.Error(line)
+		}
+		return &exit{code: exitConfig, stderr: "Invalid config, exiting abnormally"}
+	}
+	if cfg.MyID != conf.Unset {
+		if log, err = newLogger(os.Stdout, flags.logFormat, flags.logLevel, fmt.Sprint(cfg.MyID)); err != nil {
+			return &exit{code: exitConfig, stderr: err.Error()}
+		}
+	}
+	return runServer(cfg, log, start, signals)
+}
+
+// runServer serves until a signal or a failure ends it.
+func runServer(cfg *conf.Config, log *zap.Logger, start time.Time, signals <-chan os.Signal) error {
+	describe(cfg, log)
+	v, rev, at := buildFacts()
+	s, err := server.New(cfg, server.Options{Log: log, Version: v, Revision: rev, Built: at})
+	if err != nil {
+		log.Error("cannot start: " + err.Error())
+		return startFailure(err)
+	}
+	stats := s.Stats()
+	log.Info("serving",
+		zap.Stringer("address", s.Addr()),
+		zap.String("dataDir", cfg.DataDir),
+		zap.String("dataLogDir", cfg.LogDir()),
+		zap.Stringer("zxid", stats.Zxid),
+		zap.Int("nodes", stats.Nodes),
+		zap.Duration("took", time.Since(start).Round(100*time.Microsecond)))
+
+	stopped := make(chan error, 1)
+	go func() { stopped <- s.Serve() }()
+	select {
+	case err = <-stopped:
+	case sig := <-signals:
+		log.Info("stopping; a second signal ends the process at once", zap.Stringer("signal", sig))
+		go dieAtSecond(signals)
+		err = shutdown(s, stopped)
+	}
+	if err != nil && !errors.Is(err, server.ErrServerClosed) {
+		log.Error("stopped: " + err.Error())
+		return &exit{code: exitFailure, stderr: "Severe unrecoverable error, exiting abnormally: " + err.Error()}
+	}
+	log.Info("stopped")
+	return nil
+}
+
+// shutdown stops the server gracefully and waits for Serve to return.
+func shutdown(s *server.Server, stopped <-chan error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), shutdownTime)
+	defer cancel()
+	if err := s.Shutdown(ctx); err != nil {
+		return errors.Join(err, s.Close(), <-stopped)
+	}
+	return <-stopped
+}
+
+// dieAtSecond ends the process the way an unhandled signal would. Signals on the heels of the first do not count:
+// timeout(1), shells and some supervisors send one to the process and one to its group.
+func dieAtSecond(signals <-chan os.Signal) {
+	first := time.Now()
+	for sig := range signals {
+		if number, ok := sig.(syscall.Signal); ok && time.Since(first) > echoTime {
+			os.Exit(128 + int(number))
+		}
+	}
+}
+
+// describe says which mode the configuration leads to, and how to open a server that serves this machine only.
+func describe(cfg *conf.Config, log *zap.Logger) {
+	switch {
+	case len(cfg.Servers) > 0:
+		log.Info("only one server specified, running in standalone mode")
+	case cfg.Embedded:
+		log.Info("no configuration file given, running in standalone mode on this machine only;" +
+			" to serve others, write a file with dataDir, clientPort and clientPortAddress=0.0.0.0 and name it as argument")
+	default:
+		log.Info("Either no config or no quorum defined in config, running in standalone mode")
+	}
+}
+
+// startFailure maps why a server did not start to ZooKeeper's exit codes and words.
+func startFailure(err error) error {
+	var e *server.StartError
+	if errors.As(err, &e) {
+		switch e.Stage {
+		case server.StageConfig:
+			return &exit{code: exitConfig, stderr: "Invalid config, exiting abnormally"}
+		case server.StageDataDir:
+			return &exit{code: exitDataDir, stderr: "Unable to access datadir, exiting abnormally"}
+		}
+	}
+	return &exit{code: exitFailure, stderr: fmt.Sprintf("Unexpected exception, exiting abnormally: %v", err)}
+}
