@@ -1,0 +1,53 @@
+# Building and testing need Go and nothing else, but for -race, which needs a C compiler, and interop, which needs the
+# clients' own languages.
+
+GO        ?= go
+FUZZTIME  ?= 10s
+# The longest that all fuzz targets together may take, in seconds; 0 is without bound. More targets get less time each.
+FUZZTOTAL ?= 0
+VERSION   ?= 0.1.0
+REVISION  ?= $(shell git rev-parse --short=12 HEAD 2>/dev/null)
+BUILT     ?= $(shell date -u +%Y-%m-%dT%H:%M:%SZ)
+LDFLAGS   := -s -w -X main.version=$(VERSION) -X main.revision=$(REVISION) -X main.built=$(BUILT)
+RACE      := $(if $(shell command -v "$$($(GO) env CC)"),-race)
+
+.DEFAULT_GOAL := help
+.PHONY: help build run test lint check fuzz crash interop bench clean
+
+help: ## Print the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "%-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## Build the static binary bin/zabra
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/zabra ./cmd/zabra
+
+run: build ## Build, then serve on 127.0.0.1:2181 with the data in ./data
+	exec bin/zabra server
+
+test: ## Run all tests, with the race detector where there is a C compiler
+	$(if $(RACE),,@echo 'no C compiler: testing without the race detector')
+	$(GO) test $(RACE) -timeout 10m ./...
+
+lint: ## Check format, vet, the house rules, and golangci-lint where it is installed
+	@unformatted=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go' 2>/dev/null || find . -name '*.go')); \
+	if [ -n "$$unformatted" ]; then echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; fi
+	$(GO) vet ./...
+	$(GO) vet -tags interop ./integration/...
+	$(GO) test -count=1 ./internal/lint
+	@if command -v golangci-lint >/dev/null; then golangci-lint run; else echo 'golangci-lint is not installed, left out'; fi
+
+check: lint test ## Everything that a change has to pass
+
+fuzz: ## Run every fuzz target for FUZZTIME (10s)
+	@GO='$(GO)' FUZZTIME='$(FUZZTIME)' FUZZTOTAL='$(FUZZTOTAL)' bash .ci/fuzz
+
+crash: ## Run the crash and fault tests of the storage, 500 seeds
+	$(GO) test -count=1 -timeout 20m -run 'Crash|Fail' ./internal/storage/...
+
+interop: build ## Run real clients of other languages against bin/zabra
+	integration/interop/run.sh
+
+bench: ## Run the benchmarks of the packages
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+clean: ## Remove what was built, but no data
+	rm -rf bin

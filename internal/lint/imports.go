@@ -1,0 +1,116 @@
+package lint
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// rule is what one package may import of this module.
+type rule struct {
+	// code are the packages its code may import; "..." allows all.
+	code string
+	// tests are what its tests may import beside that and the package itself.
+	tests string
+}
+
+// table says who may import whom. The arrows point down: nothing here imports what stands below it in the heart of the
+// server, and a package that is not in the table has no place yet.
+var table = map[string]rule{
+	"jute":                 {},
+	"zab/zxid":             {},
+	"zab/ensemble":         {code: "zab/zxid"},
+	"wire":                 {code: "jute zab/zxid"},
+	"wire/peer":            {code: "zab zab/ensemble zab/zxid"},
+	"session":              {code: "zab/zxid"},
+	"znode":                {code: "wire jute zab/zxid"},
+	"zab":                  {code: "zab/ensemble zab/zxid", tests: "zab/zabtest"},
+	"zab/zabtest":          {code: "zab zab/ensemble zab/zxid"},
+	"internal/storage/vfs": {},
+	"internal/storage":     {code: "internal/storage/vfs zab zab/zxid jute", tests: "znode wire"},
+	"server/replica":       {code: "zab zab/zxid znode session wire jute", tests: "internal/storage internal/storage/vfs server/client"},
+	"server/admin":         {code: "wire zab/zxid"},
+	"conf":                 {code: "zab/zxid zab/ensemble"},
+	"server": {
+		code:  "jute wire wire/peer znode session zab zab/zxid zab/ensemble conf server/admin server/replica internal/storage internal/storage/vfs",
+		tests: "server/client server/servertest",
+	},
+	"server/client":     {code: "wire jute zab/zxid", tests: "server/servertest server conf"},
+	"server/servertest": {code: "server conf server/client internal/storage/vfs", tests: "wire jute zab/zxid"},
+	"cmd/zabra":         {code: "server conf server/admin server/client zab/zxid", tests: "..."},
+	"internal/sim":      {code: "server/replica internal/storage internal/storage/vfs zab zab/zxid zab/ensemble znode session wire jute"},
+	"internal/lint":     {},
+}
+
+// outside says which packages may use a module that is not ours: in code and tests, or in tests only.
+var outside = map[string]struct{ code, tests string }{
+	"go.uber.org/zap":                         {code: "server server/replica cmd/zabra", tests: "..."},
+	"github.com/spf13/cobra":                  {code: "cmd/zabra"},
+	"github.com/klauspost/compress":           {code: "internal/storage", tests: "..."},
+	"golang.org/x/sys":                        {code: "server internal/storage internal/storage/vfs cmd/zabra"},
+	"github.com/HdrHistogram/hdrhistogram-go": {code: "cmd/zabra integration", tests: "..."},
+	"github.com/go-zookeeper/zk":              {code: "recipes integration", tests: "..."},
+	"github.com/hashicorp/go-msgpack":         {code: "wire/peer"},
+	"github.com/magiconair/properties":        {tests: "conf"},
+	"github.com/stretchr/testify":             {code: "server/servertest zab/zabtest", tests: "..."},
+	"go.uber.org/goleak":                      {tests: "..."},
+	"pgregory.net/rapid":                      {tests: "..."},
+	"github.com/anishathalye/porcupine":       {tests: "..."},
+}
+
+// checkImports compares every import with the tables. Packages below integration speak to sockets and files only: they
+// import nothing of the server.
+func checkImports(s *source) (findings []Finding) {
+	own, known := table[s.pkg]
+	if s.pkg == "integration" || strings.HasPrefix(s.pkg, "integration/") {
+		own, known = rule{code: "recipes integration/harness"}, true
+	}
+	if !known {
+		return s.finding(s.ast.Package, "import", "package %s is not in the import table of internal/lint", s.pkg)
+	}
+	for _, spec := range s.ast.Imports {
+		path, _ := strconv.Unquote(spec.Path.Value)
+		why := ""
+		switch inner, ours := strings.CutPrefix(path, modulePath+"/"); {
+		case ours && !allows(own.code, inner) && !(s.test && (inner == s.pkg || allows(own.tests, inner))):
+			why = fmt.Sprintf("%s must not import %s", s.pkg, inner)
+		case !ours && strings.Contains(strings.Split(path, "/")[0], "."):
+			why = foreign(s, path)
+		}
+		if why != "" {
+			findings = append(findings, s.finding(spec.Pos(), "import", "%s", why)...)
+		}
+	}
+	return findings
+}
+
+// foreign judges an import of another module.
+func foreign(s *source, path string) string {
+	for module, who := range outside {
+		if path != module && !strings.HasPrefix(path, module+"/") {
+			continue
+		}
+		if allows(who.code, strings.Split(s.pkg, "/")[0]) || allows(who.code, s.pkg) || s.test && allows(who.tests, s.pkg) {
+			return ""
+		}
+		return fmt.Sprintf("%s must not import %s", s.pkg, path)
+	}
+	return fmt.Sprintf("module of %s is not in the table of internal/lint", path)
+}
+
+func allows(list, pkg string) bool {
+	return list == "..." || slices.Contains(strings.Fields(list), pkg)
+}
+
+// checkReachable returns a finding for each forbidden package among the dependencies of the binary.
+func checkReachable(dependencies []string) (findings []Finding) {
+	for _, d := range dependencies {
+		forbidden := d == "testing" || strings.HasPrefix(d, "testing/") ||
+			strings.HasPrefix(d, "github.com/stretchr/testify") || d == modulePath+"/server/servertest"
+		if forbidden {
+			findings = append(findings, Finding{"cmd/zabra", 0, "reachable", d + " is reachable from the binary"})
+		}
+	}
+	return findings
+}
