@@ -72,6 +72,46 @@ func ReadSnapshot(r io.Reader, cfg Config, fieldBytesMax int, z zxid.Zxid) (*Tre
 	return t, s.info, nil
 }
 
+// VerifySnapshot checks structure, parents and checksums of a snapshot as ReadSnapshot does, without building the tree:
+// the memory that it takes does not grow with the number of nodes. Nodes that do not come depth-first, as every server
+// writes them, are refused.
+func VerifySnapshot(r io.Reader, fieldBytesMax int) error {
+	s := &snapshotReader{src: newSnapshotSource(r, fieldBytesMax), t: newEmptyTree(Config{}), acls: make(map[int64]uint32)}
+	s.readHeader()
+	s.readSessions()
+	s.readACLs()
+	s.passNodes()
+	s.src.seal()
+	s.readTail()
+	return s.src.err
+}
+
+// passNodes is readNodes without keeping them.
+func (s *snapshotReader) passNodes() {
+	for first := true; s.src.err == nil; first = false {
+		path, ok := s.src.text(s.path[:0])
+		s.path = path
+		switch {
+		case s.src.err != nil:
+			return
+		case !ok || first != (len(path) == 0):
+			s.src.fail("node %q in the place of the root, null, or the root again", path)
+			return
+		case !first && len(path) == 1 && path[0] == '/':
+			return
+		}
+		if !first {
+			if parent, _ := s.parent(); parent == noNode {
+				s.src.fail("node %q without a parent, or with a bad name", path)
+				return
+			}
+		}
+		s.readBody()
+		s.above = append(s.above, ancestor{rootNode, len(path)})
+		s.path, s.last = s.last, s.path
+	}
+}
+
 func (s *snapshotReader) readHeader() {
 	magic, version := s.src.int32(), s.src.int32()
 	s.src.int64() // an id that nobody uses
