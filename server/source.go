@@ -192,8 +192,14 @@ func (v source) WatchesByPath() []admin.PathSessions {
 
 func sessionOf(w znode.Watcher) zxid.SessionID { return w.(*replica.Conn).SessionID() }
 
-// Digests implements [admin.Source]. No history of digests is kept.
-func (v source) Digests() []admin.Digest { return nil }
+// Digests implements [admin.Source].
+func (v source) Digests() []admin.Digest {
+	var list []admin.Digest
+	for _, d := range v.s.replica.Digests() {
+		list = append(list, admin.Digest{Zxid: d.Zxid, Value: d.Digest})
+	}
+	return list
+}
 
 // Metrics implements [admin.Source].
 func (v source) Metrics() admin.Metrics { return v.s.metrics() }

@@ -26,7 +26,11 @@ func (m *MultiOp) Target() []byte {
 	return m.Path
 }
 
-// Reasons for which DecodeMulti refuses a list.
+// ErrMultiNullACL is when a create without TTL has a null ACL. Such a request gets no zxid from ZooKeeper, unlike all others
+// that DecodeMulti refuses.
+var ErrMultiNullACL = errors.New("wire: null ACL in a create of a multi")
+
+// Further reasons for which DecodeMulti refuses a list.
 var (
 	errMultiNull  = errors.New("wire: null where a multi does not allow it")
 	errMultiOp    = errors.New("wire: operation not allowed in a multi")
@@ -44,7 +48,7 @@ func DecodeMulti(d *jute.Decoder, ops []MultiOp) ([]MultiOp, error) {
 		return ops, err
 	}
 	for i := range ops {
-		if ops[i].hasNull() {
+		if ops[i].Target() == nil {
 			d.Fail(errMultiNull)
 			return ops[:0], fmt.Errorf("multi, operation %d (%v): %w", i, ops[i].Op, errMultiNull)
 		}
@@ -52,8 +56,8 @@ func DecodeMulti(d *jute.Decoder, ops []MultiOp) ([]MultiOp, error) {
 	return ops, nil
 }
 
-// DecodeMultiRead is DecodeMulti for a multiRead: it lets null paths and ACLs through, over which ZooKeeper stumbles only
-// when it comes to the operation.
+// DecodeMultiRead is DecodeMulti for a multiRead: it lets null paths through, over which ZooKeeper stumbles only when it
+// comes to the operation.
 func DecodeMultiRead(d *jute.Decoder, ops []MultiOp) ([]MultiOp, error) {
 	ops = ops[:0]
 	for {
@@ -123,17 +127,16 @@ func (m *MultiOp) decode(d *jute.Decoder) {
 	}
 }
 
-// hasNull tells whether something is null that a multi needs.
-func (m *MultiOp) hasNull() bool {
-	return m.Target() == nil || (m.isCreate() && m.Op != OpCreateTTL && m.Create.ACL == nil)
-}
-
 // checkCreate fails d if a create without TTL is not allowed as it is.
 func (m *MultiOp) checkCreate(d *jute.Decoder) {
-	switch {
+	switch flags := m.Create.Flags; {
 	case d.Err() != nil:
-	case m.Create.Flags < FlagPersistent || m.Create.Flags > FlagContainer:
-		d.Fail(fmt.Errorf("%w: %d", errMultiFlags, m.Create.Flags))
+	case flags < FlagPersistent || flags > FlagTTLSequential:
+		d.Fail(fmt.Errorf("%w: %d", errMultiFlags, flags))
+	case m.Create.ACL == nil:
+		d.Fail(ErrMultiNullACL)
+	case flags > FlagContainer:
+		d.Fail(fmt.Errorf("%w: %d", errMultiFlags, flags))
 	}
 }
 

@@ -27,8 +27,8 @@ type Provider interface {
 	ValidID(id string) bool
 	// Matches reports whether a connection's identity is the one, or one of those, that an ACL entry names.
 	Matches(identity, aclID string) bool
-	// Authenticate answers an auth request from the peer with address remote (as RemoteID writes it). It returns the
-	// identities to add, or the code to refuse with; a refusal closes the connection.
+	// Authenticate answers an auth request from the peer with address remote (as RemoteID writes it). The token is nil if
+	// it is null. It returns the identities to add, or the code to refuse with; a refusal closes the connection.
 	Authenticate(remote string, token []byte) ([]wire.ID, wire.Code)
 	// User is the name of an identity as whoAmI shows it.
 	User(id string) string
@@ -87,11 +87,12 @@ func (a *Auth) provider(scheme string) Provider {
 	return nil
 }
 
-// Login answers an auth request: scheme and token as the client sent them (nil for null), remote as RemoteID writes it.
+// Login answers an auth request: scheme and token as the client sent them (nil for null, which scheme ip takes), remote as
+// RemoteID writes it.
 // It returns the identities that the connection gains, or CodeAuthFailed (or what else the provider refuses with). The
 // server closes the connection after a refusal.
 func (a *Auth) Login(scheme, token []byte, remote string) ([]wire.ID, wire.Code) {
-	if scheme == nil || token == nil {
+	if scheme == nil {
 		return nil, wire.CodeAuthFailed
 	}
 	p := a.provider(string(scheme))
@@ -164,6 +165,9 @@ func (digestProvider) Matches(identity, aclID string) bool { return identity == 
 // Authenticate accepts every token: a wrong password merely gives an identity that no ACL names. As in ZooKeeper the
 // token is text, so malformed UTF-8 is replaced before it is hashed.
 func (p digestProvider) Authenticate(_ string, token []byte) ([]wire.ID, wire.Code) {
+	if token == nil {
+		return nil, wire.CodeAuthFailed
+	}
 	text := decodeText(token)
 	h := p.hash.New()
 	h.Write(text)

@@ -149,9 +149,15 @@ func hexDigit(c byte) (uint16, bool) {
 	return 0, false
 }
 
-// parseDecimal reads a number from 0 to max, in digits only.
+// parseDecimal reads a number from 0 to max as Java does: a sign may stand in front, so that "-0" is one.
 func parseDecimal(text string, max int) (int, bool) {
 	v := 0
+	switch {
+	case strings.HasPrefix(text, "+"):
+		text = text[1:]
+	case strings.HasPrefix(text, "-"):
+		text, max = text[1:], 0
+	}
 	for i := 0; i < len(text); i++ {
 		c := text[i]
 		if c < '0' || c > '9' {

@@ -2,6 +2,7 @@ package znode
 
 import (
 	"bytes"
+	"math"
 	"strconv"
 )
 
@@ -212,22 +213,22 @@ func parseQuotaNumber(b []byte) (int64, bool) {
 		return -1, true
 	}
 	negative := b[0] == '-'
-	if negative {
+	if negative || b[0] == '+' {
 		b = b[1:]
 	}
-	const digitsMax = 18 // fits an int64 with room for sums
-	if len(b) == 0 || len(b) > digitsMax {
+	if len(b) == 0 {
 		return 0, false
 	}
-	var v int64
+	var v int64 // counted down, since the lowest number has no positive counterpart
 	for _, c := range b {
-		if c < '0' || c > '9' {
+		digit := int64(c - '0')
+		if c < '0' || c > '9' || v < (math.MinInt64+digit)/10 {
 			return 0, false
 		}
-		v = 10*v + int64(c-'0')
+		v = 10*v - digit
 	}
 	if negative {
-		v = -v
+		return v, true
 	}
-	return v, true
+	return -v, v != math.MinInt64
 }

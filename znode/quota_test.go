@@ -1,6 +1,7 @@
 package znode
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -25,7 +26,12 @@ func TestParseQuota(t *testing.T) {
 		{"count=x", quotaText{}, false},
 		{"count=-", quotaText{}, false},
 		{"count=1 ", quotaText{}, false},
-		{"count=1234567890123456789", quotaText{}, false},
+		{"count=9223372036854775807,bytes=-9223372036854775808", quotaText{math.MaxInt64, math.MinInt64, -1, -1}, true},
+		{"count=+7,bytes=007", quotaText{7, 7, -1, -1}, true},
+		{"count=9223372036854775808", quotaText{}, false},
+		{"count=-9223372036854775809", quotaText{}, false},
+		{"count=12345678901234567890", quotaText{}, false},
+		{"count=+", quotaText{}, false},
 	} {
 		got, ok := parseQuota([]byte(tt.text))
 		require.Equal(t, tt.ok, ok, tt.text)

@@ -47,6 +47,9 @@ func (r *Replica) applyEntry(e *zab.Entry) {
 			zap.Stringer("zxid", e.Zxid), zap.Stringer("op", s.h.Type),
 			zap.Uint64("foreseen", digest.Value), zap.Uint64("actual", r.tree.Digest()))
 	}
+	if !r.cfg.Tree.NoDigest {
+		r.digests.note(e.Zxid, r.tree.Digest())
+	}
 	r.pending.applied(e.Zxid)
 	r.pending.appliedEphemeral(s.h.ClientID, e.Zxid)
 	r.counters.commits.Add(1)

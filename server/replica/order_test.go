@@ -230,3 +230,16 @@ func TestSessionsOfTheClientAheadAreRefused(t *testing.T) {
 	_, err := cl.c.Receive(encode(&req), w.now)
 	require.ErrorIs(t, err, ErrClientAhead)
 }
+
+func TestDigestsOfThePastAreRemembered(t *testing.T) {
+	w := newWorld(t, nil)
+	cl := w.connect()
+	for i := range 300 {
+		cl.call(wire.OpCreate, create("/n"+string(rune('a'+i%26))+string(rune('a'+i/26))))
+	}
+	list := w.r.Digests()
+	require.Len(t, list, 2)
+	require.Equal(t, zxid.Zxid(128), list[0].Zxid)
+	require.Equal(t, zxid.Zxid(256), list[1].Zxid)
+	require.NotEqual(t, list[0].Digest, list[1].Digest)
+}

@@ -121,7 +121,7 @@ func (r *Replica) prepBody(o *op, d *jute.Decoder) (txn znode.Txn, code wire.Cod
 			code = wire.CodeUnimplemented // a standalone server has nothing to reconfigure
 		}
 	case wire.OpMulti:
-		txn, code = r.prepMulti(o, d)
+		return r.prepMulti(o, d)
 	default:
 		panic("replica: not a write: " + o.code.String())
 	}

@@ -1,6 +1,8 @@
 package replica
 
 import (
+	"errors"
+
 	"zabra/jute"
 	"zabra/wire"
 	"zabra/znode"
@@ -8,10 +10,16 @@ import (
 
 // prepMulti checks the operations of a multi one after the other, each seeing the ones before it. The first that is
 // refused cancels all: its place and those behind it become errors, and the pending view is as it was.
-func (r *Replica) prepMulti(o *op, d *jute.Decoder) (txn znode.Txn, code wire.Code) {
+//
+// As in ZooKeeper, a list that cannot be read is refused with a transaction of its own, unless it is a null ACL that makes
+// it so: that is reported as not readable, like a single write that cannot be read.
+func (r *Replica) prepMulti(o *op, d *jute.Decoder) (txn znode.Txn, code wire.Code, readable bool) {
 	ops, err := wire.DecodeMulti(d, nil)
-	if err != nil || countReads(ops) > 0 {
-		return txn, wire.CodeMarshalling
+	switch {
+	case errors.Is(err, wire.ErrMultiNullACL):
+		return txn, 0, false
+	case err != nil || countReads(ops) > 0:
+		return txn, wire.CodeMarshalling, true
 	}
 	o.inMulti = true
 	txn = znode.Txn{Type: wire.OpMulti, Multi: make([]znode.Txn, len(ops))}
@@ -27,10 +35,10 @@ func (r *Replica) prepMulti(o *op, d *jute.Decoder) (txn znode.Txn, code wire.Co
 		for j := i + 1; j < len(ops); j++ {
 			txn.Multi[j] = znode.Txn{Type: wire.OpError, Err: wire.CodeRuntimeInconsistency}
 		}
-		return txn, wire.CodeOK
+		return txn, wire.CodeOK, true
 	}
 	r.pending.commit()
-	return txn, wire.CodeOK
+	return txn, wire.CodeOK, true
 }
 
 func (r *Replica) prepSub(o *op, m *wire.MultiOp) (znode.Txn, wire.Code) {

@@ -190,7 +190,7 @@ func (rd *reader) getEphemerals() {
 		return
 	}
 	prefix := req.Path
-	if trimmed := bytes.TrimSpace(prefix); len(trimmed) == 0 || string(trimmed) == "/" {
+	if trimmed := bytes.TrimFunc(prefix, isJavaBlank); len(trimmed) == 0 || string(trimmed) == "/" {
 		prefix = nil
 	}
 	e := rd.header(wire.CodeOK)
@@ -205,6 +205,9 @@ func (rd *reader) getEphemerals() {
 	})
 	e.PatchInt32(at, n)
 }
+
+// isJavaBlank tells what Java trims off the ends of a text: the blank and all below it, and no blank beyond ASCII.
+func isJavaBlank(r rune) bool { return r <= ' ' }
 
 func (rd *reader) whoAmI() {
 	reply := wire.WhoAmIReply{Clients: rd.r.auth.WhoAmI(rd.ids)}

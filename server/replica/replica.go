@@ -26,6 +26,7 @@ type Replica struct {
 	queuedBytes     atomic.Int64
 	statsGeneration atomic.Uint64
 	counters        counters
+	digests         digestLog
 
 	conns struct {
 		mu    sync.Mutex

@@ -55,37 +55,45 @@ func (rd *reader) setWatches() {
 	} else {
 		req.Decode(&rd.d)
 	}
-	if rd.d.Err() != nil || hasNullList(&req, rd.op) {
+	if rd.d.Err() != nil {
 		rd.header(wire.CodeMarshalling)
 		return
 	}
-	for _, path := range req.Data {
-		rd.rearm(path, znode.TableData, wire.EventNodeDataChanged, req.RelativeZxid)
-	}
-	for _, path := range req.Exist {
-		if _, ok := rd.r.tree.Find(path); ok {
-			rd.tell(wire.EventNodeCreated, path)
-			continue
+	for list, paths := range [...][][]byte{req.Data, req.Exist, req.Child, req.Persistent, req.Recursive} {
+		ok := paths != nil
+		for i := 0; ok && i < len(paths); i++ {
+			ok = rd.setAgain(list, paths[i], req.RelativeZxid)
 		}
-		rd.watch(znode.TableData, path)
-	}
-	for _, path := range req.Child {
-		rd.rearm(path, znode.TableChild, wire.EventNodeChildrenChanged, req.RelativeZxid)
-	}
-	for _, path := range req.Persistent {
-		rd.r.tree.Watches().AddWatch(rd.c.watcher, path, false)
-	}
-	for _, path := range req.Recursive {
-		rd.r.tree.Watches().AddWatch(rd.c.watcher, path, true)
+		if !ok { // what stands before a null list or path has had its effect, as in ZooKeeper
+			rd.header(wire.CodeMarshalling)
+			return
+		}
 	}
 	rd.header(wire.CodeOK)
 }
 
-func hasNullList(req *wire.SetWatchesRequest, op wire.Op) bool {
-	if req.Data == nil || req.Exist == nil || req.Child == nil {
-		return true
+// setAgain sets a watch of one of the lists of a setWatches request, which are numbered in the order of the record. It
+// reports false for a null path where the node would have to be looked at.
+func (rd *reader) setAgain(list int, path []byte, since zxid.Zxid) bool {
+	const data, exist, child, recursive = 0, 1, 2, 4
+	if path == nil && list <= child {
+		return false
 	}
-	return op == wire.OpSetWatches2 && (req.Persistent == nil || req.Recursive == nil)
+	switch list {
+	case data:
+		rd.rearm(path, znode.TableData, wire.EventNodeDataChanged, since)
+	case exist:
+		if _, ok := rd.r.tree.Find(path); ok {
+			rd.tell(wire.EventNodeCreated, path)
+			break
+		}
+		rd.watch(znode.TableData, path)
+	case child:
+		rd.rearm(path, znode.TableChild, wire.EventNodeChildrenChanged, since)
+	default:
+		rd.r.tree.Watches().AddWatch(rd.c.watcher, path, list == recursive)
+	}
+	return true
 }
 
 // rearm sets a data or child watch, unless its event has happened since the zxid that the client has seen.
