@@ -1,0 +1,210 @@
+//go:build linux
+
+package harness
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"time"
+)
+
+// Op codes, flags and error codes of the client protocol that Raw uses.
+const (
+	OpCreate  = 1
+	OpDelete  = 2
+	OpExists  = 3
+	OpGetData = 4
+	OpSetData = 5
+	OpPing    = 11
+	OpClose   = -11
+
+	FlagEphemeral  = 1
+	FlagSequential = 2
+
+	CodeOK         = 0
+	CodeNodeExists = -110
+
+	xidNotification = -1
+)
+
+// rawFrameMax bounds what a Raw takes from the server in one frame.
+const rawFrameMax = 64 << 20
+
+// Raw is a session that speaks frames, so that a test or a load generator decides itself how many requests are
+// outstanding. One goroutine may append and flush requests while another reads replies.
+type Raw struct {
+	SessionID int64
+	Password  [16]byte
+	TimeoutMs int32 // as granted
+
+	conn net.Conn
+	r    *bufio.Reader
+	body []byte
+}
+
+// DialRaw opens a session; with a session id it asks to go on with that one.
+func DialRaw(addr string, timeoutMs int32, sessionID int64, password [16]byte) (*Raw, error) {
+	conn, err := net.DialTimeout("tcp4", addr, 10*time.Second)
+	if err != nil {
+		return nil, err
+	}
+	req := make([]byte, 4, 49)
+	req = binary.BigEndian.AppendUint32(req, 0) // protocol version
+	req = binary.BigEndian.AppendUint64(req, 0) // last zxid seen
+	req = binary.BigEndian.AppendUint32(req, uint32(timeoutMs))
+	req = binary.BigEndian.AppendUint64(req, uint64(sessionID))
+	req = binary.BigEndian.AppendUint32(req, uint32(len(password)))
+	req = append(req, password[:]...)
+	req = append(req, 0) // not read-only
+	binary.BigEndian.PutUint32(req, uint32(len(req)-4))
+	r := &Raw{conn: conn, r: bufio.NewReaderSize(conn, 64<<10)}
+	_ = conn.SetDeadline(time.Now().Add(30 * time.Second))
+	if _, err := conn.Write(req); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	body, err := r.frame()
+	if err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("handshake with %s: %w", addr, err)
+	}
+	if len(body) < 36 {
+		conn.Close()
+		return nil, fmt.Errorf("handshake with %s: a reply of %d bytes", addr, len(body))
+	}
+	_ = conn.SetDeadline(time.Time{})
+	r.TimeoutMs = int32(binary.BigEndian.Uint32(body[4:]))
+	r.SessionID = int64(binary.BigEndian.Uint64(body[8:]))
+	copy(r.Password[:], body[20:36])
+	return r, nil
+}
+
+// Write sends requests that were appended to a buffer.
+func (r *Raw) Write(frames []byte) error {
+	_, err := r.conn.Write(frames)
+	return err
+}
+
+// Close drops the connection; the session lives on until its timeout.
+func (r *Raw) Close() { r.conn.Close() }
+
+// SetReadDeadline bounds the wait for replies.
+func (r *Raw) SetReadDeadline(t time.Time) { _ = r.conn.SetReadDeadline(t) }
+
+// Reply is one answer. Body is valid until the next one is read.
+type Reply struct {
+	Xid  int32
+	Zxid int64
+	Code int32
+	Body []byte
+}
+
+// ReadReply reads the next answer; notifications of watches are skipped.
+func (r *Raw) ReadReply() (Reply, error) {
+	for {
+		body, err := r.frame()
+		if err != nil {
+			return Reply{}, err
+		}
+		if len(body) < 16 {
+			return Reply{}, fmt.Errorf("a reply of %d bytes", len(body))
+		}
+		reply := Reply{
+			Xid:  int32(binary.BigEndian.Uint32(body)),
+			Zxid: int64(binary.BigEndian.Uint64(body[4:])),
+			Code: int32(binary.BigEndian.Uint32(body[12:])),
+			Body: body[16:],
+		}
+		if reply.Xid != xidNotification {
+			return reply, nil
+		}
+	}
+}
+
+// Call sends one request and reads its answer.
+func (r *Raw) Call(frame []byte) (Reply, error) {
+	if err := r.Write(frame); err != nil {
+		return Reply{}, err
+	}
+	return r.ReadReply()
+}
+
+func (r *Raw) frame() ([]byte, error) {
+	var head [4]byte
+	if _, err := io.ReadFull(r.r, head[:]); err != nil {
+		return nil, err
+	}
+	n := binary.BigEndian.Uint32(head[:])
+	if n > rawFrameMax {
+		return nil, fmt.Errorf("a frame of %d bytes", n)
+	}
+	if cap(r.body) < int(n) {
+		r.body = make([]byte, n)
+	}
+	r.body = r.body[:n]
+	_, err := io.ReadFull(r.r, r.body)
+	return r.body, err
+}
+
+// begin appends a frame's length, to be set by end, and the request header.
+func begin(b []byte, xid, op int32) ([]byte, int) {
+	at := len(b)
+	b = append(b, 0, 0, 0, 0)
+	b = binary.BigEndian.AppendUint32(b, uint32(xid))
+	return binary.BigEndian.AppendUint32(b, uint32(op)), at
+}
+
+func end(b []byte, at int) []byte {
+	binary.BigEndian.PutUint32(b[at:], uint32(len(b)-at-4))
+	return b
+}
+
+func appendBytes(b, v []byte) []byte {
+	b = binary.BigEndian.AppendUint32(b, uint32(len(v)))
+	return append(b, v...)
+}
+
+// AppendGet appends a getData request without a watch.
+func AppendGet(b []byte, xid int32, path string) []byte {
+	b, at := begin(b, xid, OpGetData)
+	b = appendBytes(b, []byte(path))
+	return end(append(b, 0), at)
+}
+
+// AppendSet appends a setData request for any version.
+func AppendSet(b []byte, xid int32, path string, data []byte) []byte {
+	b, at := begin(b, xid, OpSetData)
+	b = appendBytes(b, []byte(path))
+	b = appendBytes(b, data)
+	return end(binary.BigEndian.AppendUint32(b, 0xffffffff), at)
+}
+
+// AppendCreate appends a create request with the ACL that lets everybody do everything.
+func AppendCreate(b []byte, xid int32, path string, data []byte, flags int32) []byte {
+	b, at := begin(b, xid, OpCreate)
+	b = appendBytes(b, []byte(path))
+	b = appendBytes(b, data)
+	b = binary.BigEndian.AppendUint32(b, 1)
+	b = binary.BigEndian.AppendUint32(b, 31)
+	b = appendBytes(b, []byte("world"))
+	b = appendBytes(b, []byte("anyone"))
+	return end(binary.BigEndian.AppendUint32(b, uint32(flags)), at)
+}
+
+// AppendPing appends a ping.
+func AppendPing(b []byte) []byte {
+	b, at := begin(b, -2, OpPing)
+	return end(b, at)
+}
+
+// AppendClose appends the request that ends the session.
+func AppendClose(b []byte, xid int32) []byte {
+	b, at := begin(b, xid, OpClose)
+	return end(b, at)
+}
+
+// Buffered says whether bytes of another reply have already arrived.
+func (r *Raw) Buffered() bool { return r.r.Buffered() > 0 }
