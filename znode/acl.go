@@ -77,21 +77,30 @@ func (a *Auth) entryMatches(e *wire.ACL, ids []wire.ID) bool {
 // Fix turns the list of a create or setACL request into the one to be stored. Exact duplicates go, the first stays;
 // then each entry of scheme auth becomes one entry for every authenticated identity in ids. (Thus auth beside an explicit
 // copy of the same identity leaves two equal entries.) It returns CodeInvalidACL for an empty list, a null or unknown
-// scheme, an id that the scheme's provider refuses, and auth without an authenticated identity; CodeMarshalling for a
-// null id, except for auth where the id means nothing. It does not change acl.
+// scheme, an id that the scheme's provider refuses, auth without an authenticated identity, and more than
+// aclExpandedEntriesMax entries made from auth; CodeMarshalling for a null id, except for auth where the id means nothing.
+// It does not change acl.
 func (a *Auth) Fix(acl []wire.ACL, ids []wire.ID) ([]wire.ACL, wire.Code) {
 	if len(acl) == 0 {
 		return nil, wire.CodeInvalidACL
 	}
 	fixed := make([]wire.ACL, 0, len(acl))
+	var authenticated []wire.ACL // what each entry of scheme auth becomes
+	expanded := 0
 	for _, e := range withoutDuplicates(acl) {
 		if e.NullScheme {
 			return nil, wire.CodeInvalidACL
 		}
 		if e.Scheme == schemeAuth {
-			n := len(fixed)
-			if fixed = a.appendAuthenticated(fixed, e.Perms, ids); len(fixed) == n {
+			if authenticated == nil {
+				authenticated = a.authenticated(ids)
+			}
+			if expanded += len(authenticated); len(authenticated) == 0 || expanded > aclExpandedEntriesMax {
 				return nil, wire.CodeInvalidACL
+			}
+			for _, entry := range authenticated {
+				entry.Perms = e.Perms
+				fixed = append(fixed, entry)
 			}
 			continue
 		}
@@ -102,6 +111,10 @@ func (a *Auth) Fix(acl []wire.ACL, ids []wire.ID) ([]wire.ACL, wire.Code) {
 	}
 	return fixed, wire.CodeOK
 }
+
+// aclExpandedEntriesMax bounds what entries of scheme auth may become. A request of a megabyte with many of them, on a
+// connection with many identities, would otherwise ask for gigabytes; no real list comes near it.
+const aclExpandedEntriesMax = 16384
 
 // aclScanEntriesMax is the longest list in which duplicates are looked for by comparing each with each. A request can
 // hold tens of thousands of entries; those go through a map, so that nobody can stall the server with one request.
@@ -132,23 +145,23 @@ func appendDistinct(acl []wire.ACL) []wire.ACL {
 	return distinct
 }
 
-// appendAuthenticated appends an entry for each identity that counts as authenticated, in the order in which ZooKeeper
-// would store them.
-func (a *Auth) appendAuthenticated(fixed []wire.ACL, perms int32, ids []wire.ID) []wire.ACL {
-	n := len(fixed)
+// authenticated returns an entry for each identity that counts as authenticated, in the order in which ZooKeeper would
+// store them. It is not nil.
+func (a *Auth) authenticated(ids []wire.ID) []wire.ACL {
+	added := []wire.ACL{}
 	for _, id := range ids {
 		if p := a.provider(id.Scheme); p != nil && p.Authenticated() {
-			fixed = append(fixed, wire.ACL{Perms: perms, Scheme: id.Scheme, ID: id.ID})
+			added = append(added, wire.ACL{Scheme: id.Scheme, ID: id.ID})
 		}
 	}
-	if added := fixed[n:]; len(added) > 1 {
+	if len(added) > 1 {
 		buckets := uint32(javaBucketsMin)
 		for uint32(len(ids))*4 >= buckets*3 {
 			buckets *= 2
 		}
 		slices.SortStableFunc(added, func(x, y wire.ACL) int { return cmp.Compare(javaBucket(x, buckets), javaBucket(y, buckets)) })
 	}
-	return fixed
+	return added
 }
 
 // A ZooKeeper connection keeps its identities in a Java hash set, and an expansion comes out in the order of the set's

@@ -251,3 +251,20 @@ func BenchmarkAllows(b *testing.B) {
 		})
 	}
 }
+
+func TestFixBoundsTheExpansion(t *testing.T) {
+	a := mustAuth(t, AuthConfig{})
+	var ids []wire.ID
+	for i := range 200 {
+		ids = append(ids, wire.ID{Scheme: "digest", ID: fmt.Sprintf("u%d:h", i)})
+	}
+	var acl []wire.ACL
+	for i := range aclExpandedEntriesMax / len(ids) {
+		acl = append(acl, wire.ACL{Perms: int32(i), Scheme: "auth"})
+	}
+	fixed, code := a.Fix(acl, ids)
+	require.Equal(t, wire.CodeOK, code)
+	require.Len(t, fixed, len(acl)*len(ids))
+	_, code = a.Fix(append(acl, wire.ACL{Perms: 999, Scheme: "auth"}), ids)
+	require.Equal(t, wire.CodeInvalidACL, code)
+}

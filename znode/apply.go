@@ -147,8 +147,8 @@ func (t *Tree) create(h *TxnHeader, txn *Txn, owner int64, r *OpResult) {
 	t.countChild(parent, parentPath, txn.ParentCVersion, h.Zxid)
 	st := StoredStat{Czxid: h.Zxid, Mzxid: h.Zxid, Pzxid: h.Zxid, Ctime: h.Time, Mtime: h.Time, Owner: owner}
 	id := t.insert(parent, hash, r.Path, name, txn.Data, &st, acl)
+	r.Stat = t.Stat(id) // if the node is one of a quota's, the server may now replace its data
 	t.quotaCreated(r.Path, len(txn.Data))
-	r.Stat = t.Stat(id)
 	t.watches.NodeCreated(r.Path, h.Zxid, t.ACL(id), t.ACL(parent))
 }
 

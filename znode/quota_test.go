@@ -124,6 +124,15 @@ func TestQuotaOnRootIsNone(t *testing.T) {
 	require.False(t, s.tree.QuotaExceeded([]byte("/b"), 1, 1))
 }
 
+func TestReplyToTheCreationOfAStatsNodeTellsTheClientsData(t *testing.T) {
+	s := newScript(t, Config{})
+	s.create("/zookeeper/quota/q", "")
+	txn := createTxn("/zookeeper/quota/q/zookeeper_stats", -1)
+	txn.Data = []byte("mine")
+	require.EqualValues(t, 4, s.do(txn).Stat.DataLength)
+	require.Equal(t, "count=0,bytes=0", s.data("/zookeeper/quota/q/zookeeper_stats"))
+}
+
 func TestQuotaIsCountedAtLoad(t *testing.T) {
 	s := newScript(t, Config{})
 	s.create("/q", "12345")

@@ -7,7 +7,6 @@ import (
 	"hash"
 	"hash/adler32"
 	"io"
-	"unicode/utf8"
 
 	"zabra/jute"
 )
@@ -133,7 +132,7 @@ func (s *snapshotSource) length() int {
 	return n
 }
 
-// text reads a string and appends it to b; malformed UTF-8 is repaired as in Java. It reports whether the string is not
+// text reads a string and appends it to b; malformed UTF-8 is repaired. It reports whether the string is not
 // null.
 func (s *snapshotSource) text(b []byte) ([]byte, bool) {
 	n := s.length()
@@ -141,11 +140,7 @@ func (s *snapshotSource) text(b []byte) ([]byte, bool) {
 		return b, false
 	}
 	raw := s.buf[s.pos : s.pos+n]
-	if !utf8.Valid(raw) {
-		d := jute.NewDecoder(s.buf[s.pos-4:s.pos+n], s.fieldBytesMax) // with its length
-		raw = d.UString()
-	}
-	b = append(b, raw...)
+	b = append(b, storedText(raw)...)
 	s.pos += n
 	return b, true
 }

@@ -230,7 +230,7 @@ func decodeTxnTop(d *jute.Decoder, fieldBytesMax int, t *Txn) {
 		decodeTxnSetData(d, t)
 	case wire.OpSetACL:
 		t.Path = decodeTxnPath(d)
-		t.ACL = wire.DecodeACLs(d)
+		t.ACL = decodeStoredACLs(d)
 		t.Version = d.Int32()
 	case wire.OpCreateSession:
 		t.Timeout = d.Int32()
@@ -280,7 +280,7 @@ func decodeTxnACL(d *jute.Decoder) []wire.ACL {
 		d.Buffer()
 		return wire.OpenACL
 	}
-	return wire.DecodeACLs(d)
+	return decodeStoredACLs(d)
 }
 
 // decodeTxnCloseSession reads the paths, if there are any: 12 bytes that begin with a 2 are a digest, since a body of

@@ -24,7 +24,11 @@ type applyScratch struct {
 // outboxes under the same lock.
 func (r *Replica) apply(entries []zab.Entry) {
 	for len(entries) > 0 {
-		n := min(len(entries), applyBatchMax)
+		n, bytes := 0, 0
+		for n < len(entries) && n < applyBatchMax && (n == 0 || bytes+len(entries[n].Payload) <= applyBatchBytesMax) {
+			bytes += len(entries[n].Payload)
+			n++
+		}
 		r.tree.Lock()
 		for i := range entries[:n] {
 			r.applyEntry(&entries[i])
@@ -53,6 +57,8 @@ func (r *Replica) applyEntry(e *zab.Entry) {
 	r.pending.applied(e.Zxid)
 	r.pending.appliedEphemeral(s.h.ClientID, e.Zxid)
 	r.counters.commits.Add(1)
+	r.proposed.Add(-1)
+	r.proposedBytes.Add(-int64(len(e.Payload)))
 	if c := r.connOf(e.Origin); c != nil {
 		r.answer(c, e)
 	}
@@ -63,10 +69,10 @@ func (r *Replica) applyEntry(e *zab.Entry) {
 
 // answer replies to the request that an applied transaction came from, and to the reads that waited behind it.
 func (r *Replica) answer(c *Conn, e *zab.Entry) {
-	if c.closed.Load() && c.fifo.empty() {
-		return
-	}
 	r.drain(c)
+	if c.fifo.empty() {
+		return // the connection has ended before the answer
+	}
 	it := c.fifo.front()
 	if !it.proposed || it.seq != e.Origin.Seq {
 		panic(fmt.Sprintf("replica: transaction %v answers request %d, but request %d is due", e.Zxid, e.Origin.Seq, it.seq))

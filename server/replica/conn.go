@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"strconv"
 	"sync"
 	"sync/atomic"
 
@@ -59,8 +60,8 @@ type Conn struct {
 	session atomic.Pointer[session.Handle]
 	watcher znode.WatcherID
 
-	// pending counts requests that are not answered yet. Only the reader raises it, only the stepping goroutine lowers
-	// it, after the answer is in the outbox: a reader that sees 0 may answer a read itself.
+	// pending counts requests that are not answered yet. Only the reader raises it (and the handshake, while the reader
+	// waits), only the stepping goroutine lowers it, after the answer is in the outbox: a reader that sees 0 may answer a read itself.
 	pending     atomic.Int32
 	queuedBytes atomic.Int64
 	// waiting is set while the reader waits for pending to run empty.
@@ -261,17 +262,26 @@ func (c *Conn) receiveAuth(xid int32, body []byte, now Now) (Verdict, error) {
 	added, code := c.r.auth.Login(req.Scheme, req.Auth, (*c.ids.Load())[0].ID)
 	if code != wire.CodeOK {
 		it.code, it.last = wire.CodeAuthFailed, true
-		c.r.cfg.Refused(Refusal{Conn: c, Session: c.SessionID(), Op: wire.OpAuth, Why: "authentication failed, scheme " + string(req.Scheme)})
+		c.r.cfg.Refused(Refusal{Conn: c, Session: c.SessionID(), Op: wire.OpAuth, Why: "authentication failed, scheme " + quoted(req.Scheme)})
 		return c.answerInTurn(it, now), nil
 	}
 	ids := znode.AddIDs(*c.ids.Load(), added)
-	if identityBytes(ids) > identityBytesMax {
+	if len(ids) > identitiesMax || identityBytes(ids) > identityBytesMax {
 		it.code, it.last = wire.CodeAuthFailed, true
 		c.r.cfg.Refused(Refusal{Conn: c, Session: c.SessionID(), Op: wire.OpAuth, Limit: identityBytesMax, Why: "too many identities on one connection"})
 		return c.answerInTurn(it, now), nil
 	}
 	c.ids.Store(&ids)
 	return c.answerInTurn(it, now), nil
+}
+
+// quoted makes a client's text fit for a line of the log.
+func quoted(text []byte) string {
+	const shown = 64
+	if len(text) > shown {
+		return strconv.Quote(string(text[:shown])) + "..."
+	}
+	return strconv.Quote(string(text))
 }
 
 func identityBytes(ids []wire.ID) (n int) {
@@ -312,8 +322,9 @@ func (c *Conn) enqueue(it item) Verdict {
 	c.in.items = append(c.in.items, it)
 	c.in.Unlock()
 	c.r.post(c)
-	if pending < connRequestsMax && queued < connQueuedBytesMax &&
-		total < int64(c.r.cfg.OutstandingMax) && totalBytes < queuedBytesMax {
+	limit := int64(c.r.cfg.OutstandingMax)
+	if pending < connRequestsMax && queued < connQueuedBytesMax && total < limit && totalBytes < queuedBytesMax &&
+		c.r.proposed.Load() < limit && c.r.proposedBytes.Load() < queuedBytesMax {
 		return Continue
 	}
 	return c.waitForDrain()
@@ -414,6 +425,16 @@ func (c *Conn) boundBacklog(before int) {
 	c.state.Store(stateClosing)
 	c.r.cfg.Refused(Refusal{Conn: c, Session: c.SessionID(), Bytes: before, Limit: outBytesMax, Backlog: true,
 		Why: "client does not read its replies and events"})
+}
+
+// ended tells whether nothing can be answered any more.
+func (c *Conn) ended() bool {
+	if c.state.Load() != stateClosing {
+		return false
+	}
+	c.out.Lock()
+	defer c.out.Unlock()
+	return c.out.fin || c.closed.Load()
 }
 
 // finish ends the connection once its output is written.

@@ -12,6 +12,6 @@
 // under the tree's write lock. So no event overtakes the reply that set its watch, and none comes after a read of the new
 // state.
 //
-// Locks, in the order in which they may be taken: inbox.mu or conns.mu (each alone), the tree's lock, the watch tables'
-// locks, a connection's out.mu. A connection's in.mu is a leaf.
+// Locks, in the order in which they may be taken: the tree's lock; then conns.mu or the watch tables' locks; then a
+// connection's out.mu. inbox.mu and a connection's in.mu are leaves.
 package replica

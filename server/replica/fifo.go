@@ -88,10 +88,3 @@ func (f *fifo) nextUnproposed() *item {
 	f.unproposed++
 	return &f.items[f.unproposed-1]
 }
-
-// clear drops everything and tells how many items there were.
-func (f *fifo) clear() (n int) {
-	n = len(f.items) - f.head
-	*f = fifo{}
-	return n
-}

@@ -18,8 +18,14 @@ const (
 	outBytesMax = 32 << 20
 	// identityBytesMax bounds the identities that a connection may gather by auth requests.
 	identityBytesMax = 64 << 10
+	// identitiesMax bounds their number: an "auth" entry of an ACL becomes as many entries.
+	identitiesMax = 256
+	// reapedPerScanMax is how many nodes one scan for outlived ones notes at most.
+	reapedPerScanMax = 10_000
+	// applyBatchBytesMax bounds the bytes of the transactions that are applied under one hold of the lock, and
 	// applyBatchMax is how many transactions are applied under one hold of the tree's write lock.
-	applyBatchMax = 256
+	applyBatchMax      = 256
+	applyBatchBytesMax = 1 << 20
 	// outstandingDefault stands for an unset limit of outstanding requests.
 	outstandingDefault = 16384
 )

@@ -29,7 +29,7 @@ type pendingView struct {
 	// touched lists, in the order of proposals, which entry each one changed.
 	touched []touch
 	// ephemerals lists, per session, paths of ephemeral nodes whose create is in flight, in order. It may hold paths that
-	// were deleted again.
+	// were deleted again, or whose create was taken back with its multi.
 	ephemerals map[zxid.SessionID][]pendingEphemeral
 	// digest is the tree's digest after everything that is proposed.
 	digest uint64
@@ -53,7 +53,6 @@ type undoLog struct {
 	digest  uint64
 	touched int
 	nodes   []undoNode
-	owners  []zxid.SessionID
 }
 
 type undoNode struct {
@@ -154,9 +153,6 @@ func (v *pendingView) remove(path []byte, z zxid.Zxid) {
 // addEphemeral notes an ephemeral node whose create is in flight.
 func (v *pendingView) addEphemeral(s zxid.SessionID, path []byte, z zxid.Zxid) {
 	v.ephemerals[s] = append(v.ephemerals[s], pendingEphemeral{zxid: z, path: string(path)})
-	if v.undo.active {
-		v.undo.owners = append(v.undo.owners, s)
-	}
 }
 
 // ephemeralsOf returns the ephemeral nodes that a session will own: those of the tree without deletes in flight, then
@@ -173,28 +169,21 @@ func (v *pendingView) ephemeralsOf(s zxid.SessionID) []string {
 		}
 		return true
 	})
-	inTree := len(paths)
-	seen := make(map[string]bool, len(v.ephemerals[s]))
-	for _, e := range v.ephemerals[s] {
-		if seen[e.path] || !owned([]byte(e.path)) {
-			continue
+	pending := v.ephemerals[s]
+	if len(pending) == 0 {
+		return paths
+	}
+	seen := make(map[string]bool, len(paths)+len(pending))
+	for _, p := range paths {
+		seen[p] = true
+	}
+	for _, e := range pending {
+		if !seen[e.path] && owned([]byte(e.path)) {
+			seen[e.path] = true
+			paths = append(paths, e.path)
 		}
-		seen[e.path] = true
-		if inTree > 0 && contains(paths[:inTree], e.path) {
-			continue
-		}
-		paths = append(paths, e.path)
 	}
 	return paths
-}
-
-func contains(list []string, s string) bool {
-	for _, have := range list {
-		if have == s {
-			return true
-		}
-	}
-	return false
 }
 
 // applied drops what transactions up to z left behind: the tree has it now.
@@ -241,7 +230,7 @@ func (v *pendingView) begin() {
 
 func (v *pendingView) commit() {
 	clear(v.undo.nodes)
-	v.undo = undoLog{nodes: v.undo.nodes[:0], owners: v.undo.owners[:0]}
+	v.undo = undoLog{nodes: v.undo.nodes[:0]}
 }
 
 // rollback takes back everything since begin, sequence numbers included.
@@ -255,14 +244,6 @@ func (v *pendingView) rollback() {
 		}
 		delete(v.nodes, u.path)
 		v.recycle(p)
-	}
-	for i := len(v.undo.owners) - 1; i >= 0; i-- {
-		s := v.undo.owners[i]
-		if list := v.ephemerals[s]; len(list) > 1 {
-			v.ephemerals[s] = list[:len(list)-1]
-		} else {
-			delete(v.ephemerals, s)
-		}
 	}
 	v.digest = v.undo.digest
 	v.touched = v.touched[:v.undo.touched]

@@ -19,6 +19,19 @@ type op struct {
 	inMulti bool
 	// room is what is left of the bytes that a transaction may have.
 	room int
+	// conn and bodyBytes are for telling that the room is not enough.
+	conn      *Conn
+	bodyBytes int
+}
+
+// refuseTooLarge tells of a transaction that could not be read back.
+func (o *op) refuseTooLarge(path []byte) {
+	if o.conn == nil {
+		return
+	}
+	cfg := &o.conn.r.cfg
+	cfg.Refused(Refusal{Conn: o.conn, Session: o.session, Op: o.code, Path: string(path), Bytes: o.bodyBytes, Limit: cfg.RecordBytesMax,
+		Why: "the transaction would be larger than what can be read back (jute.maxbuffer plus extrasize)"})
 }
 
 // txnFixedBytes is the most that the parts of fixed size of one operation take in a transaction.
@@ -27,12 +40,19 @@ const txnFixedBytes = 64
 // fits takes the bytes of one operation out of the room. A transaction that could not be read back is refused before
 // anything of it is noted: lists of ACLs can grow far beyond the request when "auth" is replaced by identities.
 func (o *op) fits(path, data []byte, acl []wire.ACL) bool {
-	o.room -= txnFixedBytes + len(path) + len(data)
+	o.room -= txnFixedBytes + encodedBytesMax(len(path)) + len(data)
 	for i := range acl {
-		o.room -= 12 + len(acl[i].Scheme) + len(acl[i].ID)
+		o.room -= 12 + encodedBytesMax(len(acl[i].Scheme)+len(acl[i].ID))
+	}
+	if o.room < 0 {
+		o.refuseTooLarge(path)
 	}
 	return o.room >= 0
 }
+
+// encodedBytesMax is the most that n bytes of UTF-8 take when they are written: the four bytes of a character beyond
+// U+FFFF become six.
+func encodedBytesMax(n int) int { return n + n/2 }
 
 // prepWrite makes a transaction of a write and proposes it. A write that the rules refuse becomes an error transaction:
 // it uses up a zxid like any other. Only what cannot even be read, and requests of a session that is ending, use none.
@@ -43,7 +63,7 @@ func (r *Replica) prepWrite(c *Conn, it *item) {
 		return
 	}
 	o := op{code: it.op, session: h.ID(), ids: it.ids, zxid: r.node.NextZxid(),
-		room: r.cfg.RecordBytesMax - 2*txnFixedBytes}
+		room: r.cfg.RecordBytesMax - 2*txnFixedBytes, conn: c, bodyBytes: len(it.body)}
 	if it.op == wire.OpCloseSession {
 		h.SetClosing()
 		c.state.Store(stateClosing)
@@ -137,6 +157,11 @@ func (r *Replica) propose(s zxid.SessionID, cxid int32, txn *znode.Txn, origin z
 		digest = &znode.Digest{Version: znode.DigestVersion, Value: r.pending.digest}
 	}
 	payload := znode.AppendTxn(make([]byte, 0, txnSizeGuess(txn)), &h, txn, digest)
+	if len(payload) >= r.cfg.RecordBytesMax {
+		panic("replica: a transaction of " + strconv.Itoa(len(payload)) + " bytes was let through: " + txn.Type.String())
+	}
+	r.proposed.Add(1)
+	r.proposedBytes.Add(int64(len(payload)))
 	r.counters.proposals.Add(1)
 	r.node.Propose(zab.Entry{Zxid: z, Payload: payload, Origin: origin})
 }
@@ -302,7 +327,8 @@ func (r *Replica) prepDelete(o *op, path []byte, version int32) (txn znode.Txn, 
 	return znode.Txn{Type: wire.OpDelete, Path: path}, wire.CodeOK
 }
 
-// prepDeleteContainer checks the deletion of a container or TTL node by the server itself.
+// prepDeleteContainer checks the deletion of a container or TTL node by the server itself. Candidates may have waited for
+// their turn: one that was written to in the meantime has its whole time to live again.
 func (r *Replica) prepDeleteContainer(path []byte) (txn znode.Txn, code wire.Code) {
 	node, ok := r.pending.get(path)
 	switch {
@@ -318,8 +344,13 @@ func (r *Replica) prepDeleteContainer(path []byte) (txn znode.Txn, code wire.Cod
 }
 
 func (r *Replica) reapable(n *pendingNode) bool {
-	k := n.stat.Kind(&r.cfg.Tree)
-	return k == znode.KindContainer || k == znode.KindTTL
+	switch n.stat.Kind(&r.cfg.Tree) {
+	case znode.KindContainer:
+		return true
+	case znode.KindTTL:
+		return r.now.WallMs-n.stat.Mtime > n.stat.TTL()
+	}
+	return false
 }
 
 // prepClientDeleteContainer checks the same request when a client sends it. Like Apache's server it deletes any empty node

@@ -31,6 +31,9 @@ func (r *Replica) prepMulti(o *op, d *jute.Decoder) (txn znode.Txn, code wire.Co
 			continue
 		}
 		r.pending.rollback()
+		if code == wire.CodeMarshalling { // not this operation alone
+			return txn, code, true
+		}
 		txn.Multi[i] = znode.Txn{Type: wire.OpError, Err: code}
 		for j := i + 1; j < len(ops); j++ {
 			txn.Multi[j] = znode.Txn{Type: wire.OpError, Err: wire.CodeRuntimeInconsistency}

@@ -236,6 +236,12 @@ func (rd *reader) multiRead() {
 		rd.header(wire.CodeMarshalling)
 		return
 	}
+	if bytes := rd.multiReadBytes(ops); bytes > outBytesMax {
+		rd.header(wire.CodeMarshalling)
+		rd.r.cfg.Refused(Refusal{Conn: rd.c, Session: rd.c.SessionID(), Op: rd.op, Bytes: bytes, Limit: outBytesMax,
+			Why: "the reply to a multiRead would be too large"})
+		return
+	}
 	results := make([]wire.MultiResult, 0, len(ops))
 	for i := range ops {
 		if reads == 0 || ops[i].Path == nil {
@@ -245,6 +251,27 @@ func (rd *reader) multiRead() {
 		results = append(results, rd.readOne(&ops[i]))
 	}
 	wire.AppendMultiResults(rd.header(wire.CodeOK), results)
+}
+
+// multiReadBytes is about how large the reply would be. A small request may name a large node many times.
+func (rd *reader) multiReadBytes(ops []wire.MultiOp) (total int) {
+	for i := range ops {
+		n, code := rd.find(ops[i].Path, wire.PermRead)
+		switch {
+		case code != wire.CodeOK:
+		case ops[i].Op == wire.OpGetData:
+			total += len(rd.r.tree.Data(n))
+		default:
+			rd.r.tree.VisitChildren(n, func(name []byte) bool {
+				total += 4 + len(name)
+				return total <= outBytesMax
+			})
+		}
+		if total > outBytesMax {
+			return total
+		}
+	}
+	return total
 }
 
 func (rd *reader) readOne(m *wire.MultiOp) wire.MultiResult {
@@ -259,7 +286,7 @@ func (rd *reader) readOne(m *wire.MultiOp) wire.MultiResult {
 	}
 	res.Children = make([][]byte, 0, rd.r.tree.NumChildren(n))
 	rd.r.tree.VisitChildren(n, func(name []byte) bool {
-		res.Children = append(res.Children, bytes.Clone(name))
+		res.Children = append(res.Children, name) // the tree's own memory, unchanged under its lock
 		return true
 	})
 	return res

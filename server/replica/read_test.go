@@ -131,3 +131,16 @@ func multiBody(pairs ...any) rawRecord {
 	end.Encode(&e)
 	return e.Bytes()
 }
+
+// A null id is found only when the operation's turn comes, and yet the multi is refused as a whole.
+func TestMultiWithANullIDIsRefusedAsAWhole(t *testing.T) {
+	w := newWorld(t, nil)
+	cl := w.connect()
+	bad := create("/b")
+	bad.ACL = []wire.ACL{{Perms: wire.PermAll, Scheme: "digest", NullID: true}}
+	rp := cl.call(wire.OpMulti, multiBody(wire.OpCreate, create("/a"), wire.OpCreate, bad))
+	require.Equal(t, wire.CodeMarshalling, rp.Err)
+	require.Empty(t, rp.body)
+	require.Equal(t, wire.CodeNoNode, cl.exists("/a"))
+	require.Equal(t, rp.Zxid+1, cl.call(wire.OpCreate, create("/a")).Zxid)
+}

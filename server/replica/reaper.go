@@ -3,7 +3,6 @@ package replica
 import (
 	"zabra/wire"
 	"zabra/zab"
-	"zabra/znode"
 )
 
 // reaper deletes empty containers and outlived TTL nodes, at a bounded rate, each with a transaction of its own.
@@ -33,9 +32,13 @@ func (r *Replica) reap() {
 	if len(p.candidates) == 0 && r.now.MonoMs >= p.nextScanMs {
 		p.nextScanMs = r.now.MonoMs + r.cfg.ContainerCheckMs
 		p.nextDeleteMs = r.now.MonoMs
+		enough := reapedPerScanMax
+		if perMinute := r.cfg.ContainerMaxPerMinute; perMinute > 0 {
+			enough = int(min(perMinute*r.cfg.ContainerCheckMs/60_000+1, reapedPerScanMax)) // what can go until the next scan
+		}
 		r.tree.Expired(r.now.WallMs, r.cfg.ContainerNeverUsedMs, func(path []byte) bool {
 			p.candidates = append(p.candidates, append([]byte(nil), path...))
-			return true
+			return len(p.candidates) < enough
 		})
 	}
 	for len(p.candidates) > 0 && r.now.MonoMs >= p.nextDeleteMs {
@@ -44,11 +47,9 @@ func (r *Replica) reap() {
 		if perMinute := r.cfg.ContainerMaxPerMinute; perMinute > 0 {
 			p.nextDeleteMs += max(60_000/perMinute, 1)
 		}
-		txn, code := r.prepDeleteContainer(path)
-		if code != wire.CodeOK {
-			txn = znode.Txn{Type: wire.OpError, Err: code}
+		if txn, code := r.prepDeleteContainer(path); code == wire.CodeOK {
+			r.propose(0, 0, &txn, zab.Origin{})
 		}
-		r.propose(0, 0, &txn, zab.Origin{})
 	}
 	if len(p.candidates) == 0 {
 		p.candidates = nil

@@ -21,9 +21,12 @@ type Replica struct {
 	tree *znode.Tree
 	log  *zap.Logger
 
-	lastGen         atomic.Uint64
-	outstanding     atomic.Int64
-	queuedBytes     atomic.Int64
+	lastGen     atomic.Uint64
+	outstanding atomic.Int64
+	queuedBytes atomic.Int64
+	// proposed and proposedBytes count transactions that are not applied, whether anybody waits for them or not.
+	proposed        atomic.Int64
+	proposedBytes   atomic.Int64
 	statsGeneration atomic.Uint64
 	counters        counters
 	digests         digestLog
@@ -207,6 +210,10 @@ func (r *Replica) serve(c *Conn) {
 // drain answers what is due at the head of a connection's line: everything up to the next write in flight.
 func (r *Replica) drain(c *Conn) {
 	for !c.fifo.empty() {
+		if c.ended() { // nobody will get the answers: not a read more
+			c.dropRest()
+			return
+		}
 		it := c.fifo.front()
 		switch {
 		case it.kind == itemRead:
@@ -234,10 +241,7 @@ func (r *Replica) drain(c *Conn) {
 
 // forget takes a connection whose socket is gone out of everything. Its transactions in flight are still applied.
 func (r *Replica) forget(c *Conn) {
-	if c.watcher != 0 {
-		r.tree.Watches().Detach(c.watcher)
-		c.watcher = 0
-	}
+	r.tree.Watches().Detach(c.watcher)
 	if id := c.SessionID(); id != 0 && r.bySession[id] == c {
 		delete(r.bySession, id)
 	}
@@ -247,10 +251,7 @@ func (r *Replica) forget(c *Conn) {
 	}
 	c.in.items = nil
 	c.in.Unlock()
-	for !c.fifo.empty() {
-		c.answered(c.fifo.front())
-		c.fifo.pop()
-	}
+	c.dropRest()
 	c.resume()
 }
 

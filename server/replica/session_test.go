@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -197,4 +198,77 @@ func TestOrphansAreClosedByAnOrdinaryTransaction(t *testing.T) {
 	require.False(t, exists)
 	require.Len(t, w.log, 1)
 	require.Equal(t, tree.LastZxid(), w.log[0].Zxid)
+}
+
+func TestReattachNegotiatesTheTimeoutAnew(t *testing.T) {
+	w := newWorld(t, nil)
+	a := w.connect() // 5 s
+	again := w.open()
+	again.handshake(wire.ConnectRequest{TimeoutMs: 1000, SessionID: a.id, Password: a.pw, HasReadOnly: true})
+	for range 4 {
+		w.pass(500)
+		w.settle()
+	}
+	require.Equal(t, uint64(1), w.r.Stats().ExpiredSessions, "the shorter timeout of the re-attach counts")
+}
+
+func TestTTLNodeWrittenWhileItWaitsForItsTurnStays(t *testing.T) {
+	w := newWorld(t, func(c *Config) { c.ContainerCheckMs, c.ContainerMaxPerMinute = 1000, 60 })
+	cl := w.connect()
+	for _, p := range []string{"/t1", "/t2", "/t3"} {
+		cl.call(wire.OpCreateTTL, &wire.CreateTTLRequest{Path: []byte(p), ACL: wire.OpenACL, Flags: wire.FlagTTL, TTL: 400})
+	}
+	w.pass(1100) // all three are outlived, one goes now, the others wait a second each
+	cl.sendXid(wire.XidPing, wire.OpPing, nil)
+	w.settle()
+	cl.replies()
+	left := w.r.tree.NodeCount()
+	require.Equal(t, 3+3, left, "two of three are left beside the built-in ones")
+	for _, p := range []string{"/t1", "/t2", "/t3"} {
+		if cl.exists(p) == wire.CodeOK {
+			cl.call(wire.OpSetData, &wire.SetDataRequest{Path: []byte(p), Version: -1})
+		}
+	}
+	w.r.reaper.nextDeleteMs = w.now.MonoMs // its turn comes before its time to live is over again
+	w.settle()
+	require.Equal(t, left, w.r.tree.NodeCount())
+}
+
+func TestSessionWithTooManyEphemeralsIsClosedWithoutTheList(t *testing.T) {
+	w := newWorld(t, func(c *Config) { c.RecordBytesMax = 600 })
+	a, b := w.connect(), w.connect()
+	for i := range 30 {
+		a.mustCreate("/a-rather-long-name-of-a-node-"+string(rune('a'+i)), wire.FlagEphemeral)
+	}
+	a.call(wire.OpCloseSession, nil)
+	w.settle()
+	require.Equal(t, wire.CodeNoNode, b.exists("/a-rather-long-name-of-a-node-a"))
+	require.Equal(t, 4, w.r.tree.NodeCount())
+	for _, e := range w.log {
+		require.Less(t, len(e.Payload), 600)
+	}
+}
+
+// Characters beyond U+FFFF grow when they are stored. A request with them is refused before it could grow out of bounds.
+func TestTransactionsThatWouldGrowTooLargeAreRefused(t *testing.T) {
+	var refused []Refusal
+	w := newWorld(t, func(c *Config) {
+		c.RecordBytesMax = 5000
+		c.Refused = func(r Refusal) { refused = append(refused, r) }
+	})
+	cl := w.connect()
+	cl.sendXid(wire.XidAuth, wire.OpAuth, &wire.AuthRequest{Scheme: []byte("digest"), Auth: []byte(strings.Repeat("\U0001F600", 250) + ":p")})
+	var acl []wire.ACL
+	for i := range 4 {
+		acl = append(acl, wire.ACL{Perms: int32(i), Scheme: "auth"})
+	}
+	rp := cl.call(wire.OpCreate, &wire.CreateRequest{Path: []byte("/a"), ACL: acl})
+	require.Equal(t, wire.CodeMarshalling, rp.Err)
+	require.Len(t, refused, 1)
+	require.Equal(t, "/a", refused[0].Path)
+	rp = cl.call(wire.OpCreate, &wire.CreateRequest{Path: []byte("/a"), ACL: acl[:2]})
+	require.Equal(t, wire.CodeOK, rp.Err)
+	for _, e := range w.log {
+		require.Less(t, len(e.Payload), 5000)
+	}
 }
