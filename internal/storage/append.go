@@ -124,6 +124,10 @@ func (s *Store) flush() error {
 			return err
 		}
 	}
+	// What failed in the background meanwhile may concern this batch too: no mark and no acknowledgement after that.
+	if err := s.err(); err != nil {
+		return err
+	}
 	if s.cfg.NoForceSync {
 		return nil // the mark must not promise what no sync made true
 	}

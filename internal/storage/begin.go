@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"zabra/internal/storage/vfs"
 	"zabra/zab/zxid"
 )
 
@@ -109,6 +110,10 @@ func (s *Store) cut(c cut) error {
 // mendLogs makes the last two logs up to last durable. An older one cannot be in doubt: this server syncs a log before it
 // begins the next, and ZooKeeper syncs and closes it with the first commit of the next. Logs without so much as a header
 // are removed on the way: the reader did not need them, but ZooKeeper, which opens one log more, would not start.
+//
+// A sync alone proves nothing about what the process before us wrote: after a sync of its own failed, the page cache may
+// hold what the disk does not, marked clean. So all that may be in doubt is written once more first: what lies behind the
+// mark, or the end of the last two logs where there is no mark.
 func (s *Store) mendLogs(last zxid.Zxid) error {
 	names, err := s.fs.List(s.logDir)
 	if err != nil {
@@ -130,10 +135,69 @@ func (s *Store) mendLogs(last zxid.Zxid) error {
 			whole = append(whole, name)
 		}
 	}
-	for _, name := range whole[max(0, len(whole)-2):] {
-		if err := s.syncFile(name); err != nil {
+	marked := s.mark.valid && s.mark.File == last && s.mark.End > 0
+	whole = whole[max(0, len(whole)-2):]
+	for i, name := range whole {
+		switch {
+		case !marked:
+			err = s.rewrite(name, -1)
+		case i == len(whole)-1:
+			err = s.rewrite(name, s.mark.End)
+		default:
+			err = s.syncFile(name) // this server had synced it before it began the last one
+		}
+		if err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// rewrite writes a log once more from an offset up to its last data, and syncs it. A negative offset stands for
+// rewriteBytes before that end.
+func (s *Store) rewrite(name string, from int64) error {
+	f, err := s.fs.OpenWrite(name)
+	if err != nil {
+		return err
+	}
+	err = rewriteTail(f, from)
+	if err == nil {
+		err = f.Sync()
+	}
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	return err
+}
+
+func rewriteTail(f vfs.File, from int64) error {
+	end, err := f.Size()
+	if err != nil {
+		return err
+	}
+	buf := make([]byte, min(end, scanChunkBytes))
+	for end > 0 { // behind the data there may be padding, of which nothing can get lost
+		b := buf[:min(end, int64(len(buf)))]
+		if _, err := f.ReadAt(b, end-int64(len(b))); err != nil {
+			return err
+		}
+		if !allZero(b) {
+			break
+		}
+		end -= int64(len(b))
+	}
+	if from < 0 {
+		from = max(0, end-rewriteBytes)
+	}
+	for from < end {
+		b := buf[:min(end-from, int64(len(buf)))]
+		if _, err := f.ReadAt(b, from); err != nil {
+			return err
+		}
+		if _, err := f.WriteAt(b, from); err != nil {
+			return err
+		}
+		from += int64(len(b))
 	}
 	return nil
 }

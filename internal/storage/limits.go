@@ -19,8 +19,9 @@ const (
 	batchBytesMax = 1 << 20
 	// recordBytesMaxDefault is ZooKeeper's default limit of one record.
 	recordBytesMaxDefault = 2 * 0xfffff
-	// recordReadBytesMax bounds a record that is read, whatever the limit for writing is: a directory stays readable
-	// after the limit was lowered.
+	// recordReadBytesMax bounds a record that is read, whatever the configured limit for writing is. This is about the
+	// log alone: whoever decodes the transaction may still refuse a field above the configured limit (jute.maxbuffer),
+	// so a directory need not load after that was lowered. An intact record above this bound is refused, never cut off.
 	recordReadBytesMax = 64 << 20
 	// padSlackBytes: a log grows when fewer bytes than this are left before its end (ZooKeeper's rule).
 	padSlackBytes = 4096
@@ -30,6 +31,9 @@ const (
 	zeroAheadLowBytes = 2 << 20
 	zeroChunkBytes    = 256 << 10
 
+	// rewriteBytes is how much of the end of a log recovery writes once more when no mark says what was durable: enough
+	// for the largest record that is read, and for many batches of ordinary ones.
+	rewriteBytes = recordReadBytesMax + batchBytesMax
 	// scanChunkBytes is the unit in which recovery reads behind the end of a log.
 	scanChunkBytes = 1 << 20
 	// readBufferBytes is the buffer of a sequential reader.

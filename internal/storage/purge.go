@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 
 	"zabra/zab"
 	"zabra/zab/zxid"
@@ -14,6 +15,10 @@ import (
 // deletion they are synced, because ZooKeeper does not sync its own. With Z the zxid of the oldest of them, older
 // snapshots go, and logs older than the newest one that begins at or before Z: that one may hold the transaction after Z.
 // What an open log reader still needs stays. Fewer than retain whole snapshots: nothing is deleted.
+//
+// A file that cannot be removed is no danger to anything: the error is returned, the store goes on, and a later purge tries
+// again. A failed sync ends the store, as everywhere: the same directories hold the names of new logs and snapshots, and
+// the kernel may have told this call of an error that theirs would then not see.
 //
 // It runs beside the disk goroutine, one call at a time.
 func (s *Store) Purge(retain int, verify func(r io.Reader, f zab.SnapshotFile) error) error {
@@ -32,8 +37,8 @@ func (s *Store) Purge(retain int, verify func(r io.Reader, f zab.SnapshotFile) e
 		return s.fail(err)
 	}
 	for i := len(files) - 1; i >= 0 && files[i].Zxid < oldest; i-- {
-		if err := s.fs.Remove(s.snapPath(files[i].Name)); err != nil {
-			return s.fail(err)
+		if err := s.removeOld(s.snapPath(files[i].Name)); err != nil {
+			return err
 		}
 		s.forgetVerified(files[i].Name)
 	}
@@ -120,9 +125,17 @@ func (s *Store) purgeLogs(z zxid.Zxid) error {
 		}
 	}
 	for _, first := range logs[:keep] {
-		if err := s.fs.Remove(s.logPath(logName(first))); err != nil {
-			return s.fail(err)
+		if err := s.removeOld(s.logPath(logName(first))); err != nil {
+			return err
 		}
 	}
 	return s.fail(s.fs.SyncDir(s.logDir))
+}
+
+// removeOld removes a file that nobody needs. If it is gone already, so much the better.
+func (s *Store) removeOld(name string) error {
+	if err := s.fs.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("storage: purge: %w", err)
+	}
+	return nil
 }

@@ -262,7 +262,7 @@ func (lf *openLog) next() ([]byte, error) {
 	switch {
 	case n == 0:
 		return nil, &errNoRecord{"no more records"}
-	case n < 0 || n > recordReadBytesMax:
+	case n < 0:
 		return nil, &errNoRecord{fmt.Sprintf("a record of the unreasonable length %d", n)}
 	case lf.off+n+recordOverheadBytes > lf.size:
 		return nil, &errNoRecord{"the file ends inside a record"}
@@ -271,6 +271,9 @@ func (lf *openLog) next() ([]byte, error) {
 		return nil, err
 	} else if end != recordEndByte {
 		return nil, &errNoRecord{"a record without its end byte"}
+	}
+	if n > recordReadBytesMax {
+		return nil, lf.tooLarge(n, sum)
 	}
 	payload, err := lf.peek(lf.off+12, int(n))
 	if err != nil {
@@ -286,6 +289,30 @@ func (lf *openLog) next() ([]byte, error) {
 	}
 	lf.off += n + recordOverheadBytes
 	return payload, nil
+}
+
+// tooLarge refuses an intact record that is larger than any that is read: a server with a higher limit acknowledged it, so
+// it must not pass for a torn tail. What only looks like one is no record.
+func (lf *openLog) tooLarge(n int64, sum uint64) error {
+	got, err := payloadSum(lf.f, lf.off+12, n, make([]byte, readBufferBytes))
+	if err != nil {
+		return err
+	}
+	if uint64(got) != sum {
+		return &errNoRecord{fmt.Sprintf("a record of the unreasonable length %d with a wrong checksum", n)}
+	}
+	return &CorruptError{File: lf.path, Offset: lf.off, Do: doLimit,
+		Why: fmt.Sprintf("an intact transaction of %d bytes is above the limit of %d bytes (jute.maxbuffer)", n, recordReadBytesMax)}
+}
+
+// payloadSum computes the checksum of n bytes in a stream through buf.
+func payloadSum(f vfs.File, off, n int64, buf []byte) (uint32, error) {
+	sum := adler32.New()
+	got, err := io.CopyBuffer(sum, io.NewSectionReader(f, off, n), buf)
+	if err == nil && got < n {
+		err = io.ErrUnexpectedEOF
+	}
+	return sum.Sum32(), err
 }
 
 // byteAt reads one byte, without moving the buffer, so that a wrong length costs no memory.

@@ -114,19 +114,33 @@ func (s *Store) zeroAhead() {
 	s.background.Add(1)
 	s.cfg.Go(func() {
 		defer s.background.Done()
-		_ = s.fail(l.writeZeros(target, !s.cfg.NoForceSync))
-	})
-}
-
-// writeZeros writes zeros up to target, in chunks so that the appender never waits for long.
-func (l *liveLog) writeZeros(target int64, sync bool) error {
-	z := &l.zero
-	defer func() {
+		// The store must know of a failure before settle lets the appender go on.
+		_ = s.fail(s.openAndZero(l, target))
 		z.Lock()
 		z.running, z.chunkTo = false, 0
 		z.idle.Broadcast()
 		z.Unlock()
-	}()
+	})
+}
+
+// openAndZero writes zeros through a file handle of its own. The kernel reports a failed write-back once per open file:
+// if the zeros shared the appender's handle, their sync could be the one that is told of an error in the appender's
+// pages, and the appender's own sync would then succeed.
+func (s *Store) openAndZero(l *liveLog, target int64) error {
+	f, err := s.fs.OpenWrite(s.logPath(logName(l.first)))
+	if err != nil {
+		return err
+	}
+	err = l.writeZeros(f, target, !s.cfg.NoForceSync)
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	return err
+}
+
+// writeZeros writes zeros up to target, in chunks so that the appender never waits for long.
+func (l *liveLog) writeZeros(f vfs.File, target int64, sync bool) error {
+	z := &l.zero
 	for {
 		z.Lock()
 		from := max(z.done, z.claimed)
@@ -138,20 +152,20 @@ func (l *liveLog) writeZeros(target int64, sync bool) error {
 		if from >= to {
 			break
 		}
-		if err := l.zeroChunk(from, to); err != nil {
+		if err := l.zeroChunk(f, from, to); err != nil {
 			return err
 		}
 	}
 	if sync {
-		return l.f.SyncData()
+		return f.SyncData()
 	}
 	return nil
 }
 
-func (l *liveLog) zeroChunk(from, to int64) error {
-	_, err := l.f.WriteAt(zeroChunk[:to-from], from)
+func (l *liveLog) zeroChunk(f vfs.File, from, to int64) error {
+	_, err := f.WriteAt(zeroChunk[:to-from], from)
 	if err == nil {
-		err = l.f.FlushRange(from, to-from, true)
+		err = f.FlushRange(from, to-from, true)
 	}
 	z := &l.zero
 	z.Lock()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
+	"path"
 	"strings"
 	"testing"
 
@@ -165,7 +166,7 @@ func snapshotsAt(t *testing.T, fsys vfs.FS, at ...zxid.Zxid) *Store {
 	return s
 }
 
-func contents(t *testing.T, m *vfs.Mem) (snapshots, logs []zxid.Zxid) {
+func contents(t *testing.T, m vfs.FS) (snapshots, logs []zxid.Zxid) {
 	names, err := m.List("/data/version-2")
 	require.NoError(t, err)
 	for _, name := range names {
@@ -280,6 +281,37 @@ func TestPurgeSyncsBeforeItDeletes(t *testing.T) {
 	require.Equal(t, 2+1, removed)
 	fault.Observe(nil)
 	require.NoError(t, s.Close())
+}
+
+// A file that cannot be removed does not stop the server; a later purge removes it. A failed sync of a directory is final.
+func TestPurgeCannotRemove(t *testing.T) {
+	for _, prefix := range []string{snapshotPrefix, logPrefix} {
+		fault := vfs.NewFault(vfs.NewMem())
+		s := snapshotsAt(t, fault, 5, 10, 15, 20, 25, 30)
+		fault.Inject(func(op vfs.Op) error {
+			if op.Kind == vfs.KindRemove && strings.HasPrefix(path.Base(op.Name), prefix) {
+				return errDisk
+			}
+			return nil
+		})
+		require.ErrorIs(t, s.Purge(3, checkSnapshot), errDisk)
+		_, logs := contents(t, fault)
+		require.Equal(t, []zxid.Zxid{1, 6, 11, 16, 21, 26, 31}, logs)
+		appendSync(t, s, txns(33, 33)...)
+		fault.Inject(nil)
+		require.NoError(t, s.Purge(3, checkSnapshot))
+		snapshots, logs := contents(t, fault)
+		require.ElementsMatch(t, []zxid.Zxid{20, 25, 30}, snapshots)
+		require.Equal(t, []zxid.Zxid{16, 21, 26, 31}, logs)
+		require.NoError(t, s.Close())
+	}
+	fault := vfs.NewFault(vfs.NewMem())
+	s := snapshotsAt(t, fault, 5, 10, 15, 20)
+	fault.Inject(vfs.FailKind(vfs.KindSyncDir, 0, errDisk))
+	err := s.Purge(3, checkSnapshot)
+	require.ErrorIs(t, err, errDisk)
+	require.Equal(t, err, s.Append(txns(23, 23)))
+	require.Equal(t, err, s.Close())
 }
 
 func TestTruncate(t *testing.T) {

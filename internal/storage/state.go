@@ -171,7 +171,11 @@ func (s *Store) beginState(log position) error {
 	if s.state == nil {
 		return s.createState(stateRecord{seq: 1, epochs: epochs, previous: epochs, log: log})
 	}
-	// The newest slot may not have reached the disk yet. It must, before the other one is overwritten.
+	// The newest slot may not have reached the disk yet, though the page cache has it and may even take it for clean. It
+	// must be durable before the other one is overwritten. Where it is already, writing the same bytes changes nothing.
+	if _, err := s.state.f.WriteAt(s.state.rec.encode(), int64(s.state.synced)*stateSlotStride); err != nil {
+		return err
+	}
 	if err := s.state.f.Sync(); err != nil {
 		return err
 	}

@@ -48,6 +48,9 @@ type Config struct {
 	Now func() time.Time
 	// Go runs background work: writing zeros ahead of the log. Nil starts a goroutine; a simulator runs it at once.
 	Go func(func())
+	// Failed, if set, is told the error that ended the store, at once and once only. It is called from whatever
+	// goroutine met the error, a background one perhaps, and must neither block nor call the store.
+	Failed func(error)
 }
 
 // Store is the data directory of one server: its log, its snapshots, its epoch files.
@@ -57,7 +60,7 @@ type Config struct {
 // Everything else may be called from anywhere.
 //
 // An error of the disk is final: the operation returns it, and so does every later one except Close. Nothing is retried,
-// because after a failed sync nobody knows what is durable.
+// because after a failed sync nobody knows what is durable. Reading, and removing what Purge finds old, are the exceptions.
 type Store struct {
 	fs      vfs.FS
 	cfg     Config
@@ -247,6 +250,9 @@ func (s *Store) fail(err error) error {
 	if !s.failure.CompareAndSwap(nil, &err) {
 		return s.err()
 	}
+	if s.cfg.Failed != nil {
+		s.cfg.Failed(err)
+	}
 	return err
 }
 
@@ -297,3 +303,6 @@ func (s *Store) begun() bool {
 	defer s.mu.Unlock()
 	return s.mu.begun
 }
+
+// RecordBytesMax is the size from which on a transaction is refused.
+func (s *Store) RecordBytesMax() int { return s.cfg.RecordBytesMax }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
-	"hash/adler32"
 	"hash/crc32"
 	"io"
 
@@ -33,6 +32,8 @@ const (
 	doRename  = "Give the file its name back, or move it away if it is a copy."
 	doCut     = "Restore the file from a backup, or empty this server's data directory if it is a member of an ensemble. " +
 		"To go on without the transactions behind that offset, move later logs away and cut the file there (truncate -s)."
+	doLimit = "No setting of this server raises that limit. Start the server that wrote the file, take a snapshot and purge the " +
+		"log, or empty this server's data directory if it is a member of an ensemble."
 	doState = " If the directory was restored from an older copy, delete " + stateName + " and start again."
 )
 
@@ -181,7 +182,7 @@ func (sc *scanner) recordAt(off int64, b []byte) (bool, error) {
 		return false, nil
 	}
 	n := int64(int32(binary.BigEndian.Uint32(b[8:])))
-	if n < txnHeaderBytes || n > recordReadBytesMax || off+n+recordOverheadBytes > sc.size {
+	if n < txnHeaderBytes || off+n+recordOverheadBytes > sc.size {
 		return false, nil
 	}
 	if !plausible(sc.last, payloadZxid(b[12:])) {
@@ -194,14 +195,11 @@ func (sc *scanner) recordAt(off int64, b []byte) (bool, error) {
 	if sc.budget -= n; sc.budget < 0 {
 		return true, nil
 	}
-	if int64(cap(sc.buf)) < n {
-		sc.buf = make([]byte, n)
+	if sc.buf == nil {
+		sc.buf = make([]byte, readBufferBytes)
 	}
-	payload := sc.buf[:n]
-	if _, err := sc.f.ReadAt(payload, off+12); err != nil {
-		return false, err
-	}
-	return adler32.Checksum(payload) == binary.BigEndian.Uint32(b[4:]), nil
+	sum, err := payloadSum(sc.f, off+12, n, sc.buf)
+	return err == nil && sum == binary.BigEndian.Uint32(b[4:]), err
 }
 
 // plausible tells whether z may be that of a record that was written soon after last.

@@ -1,6 +1,8 @@
 package storage
 
 import (
+	"encoding/binary"
+	"hash/adler32"
 	"strings"
 	"testing"
 
@@ -368,4 +370,69 @@ func TestBeginReadsWhatNobodyRead(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, txnIDs(1, 6), zxids(entries))
 	require.NoError(t, s.Close())
+}
+
+// largeRecord writes a log whose last record is larger than any that is read, mostly zeros so that memory stays small. The
+// checksum is right if xor is 0; before are bytes in front of it.
+func largeRecord(t *testing.T, m *vfs.Mem, before []byte, xor uint32) (size int64) {
+	t.Helper()
+	const n = recordReadBytesMax + 1
+	head := txn(4, 1, 0).Payload
+	sum := adler32.New()
+	sum.Write(head)
+	for left := n - len(head); left > 0; {
+		k := min(left, len(zeros))
+		sum.Write(zeros[:k])
+		left -= k
+	}
+	b := append([]byte(nil), logHeader[:]...)
+	for _, e := range txns(1, 3) {
+		b = appendRecord(b, e.Payload)
+	}
+	b = append(b, before...)
+	off := int64(len(b))
+	b = binary.BigEndian.AppendUint64(b, uint64(sum.Sum32()^xor))
+	b = binary.BigEndian.AppendUint32(b, n)
+	writeFile(t, m, log1, append(b, head...))
+	size = off + n + recordOverheadBytes
+	patchFile(t, m, log1, size-1, []byte{recordEndByte})
+	return size
+}
+
+// An intact record above the limit was acknowledged by somebody with a higher one: it is refused, not cut off.
+func TestRecordAboveTheLimit(t *testing.T) {
+	tests := []struct {
+		name   string
+		before []byte
+		xor    uint32
+		why    string
+	}{
+		{name: "intact", why: "limit of 67108864 bytes (jute.maxbuffer)"},
+		{name: "torn", xor: 1},
+		{name: "intact behind a bad place", before: make([]byte, 50), why: "another valid transaction"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			m := foreign(t)
+			size := largeRecord(t, m, tt.before, tt.xor)
+			s, entries, err := reopen(t, m, testConfig())
+			defer s.crash()
+			require.Equal(t, txnIDs(1, 3), zxids(entries))
+			info, statErr := m.Stat(log1)
+			require.NoError(t, statErr)
+			require.Equal(t, size, info.Size)
+			if tt.why == "" {
+				require.NoError(t, err)
+				require.NoError(t, s.Begin(3))
+				return
+			}
+			var corrupt *CorruptError
+			require.ErrorAs(t, err, &corrupt)
+			require.Contains(t, corrupt.Why, tt.why)
+			require.Error(t, s.Begin(3))
+			info, err = m.Stat(log1)
+			require.NoError(t, err)
+			require.Equal(t, size, info.Size, "nothing was cut")
+		})
+	}
 }
