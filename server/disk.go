@@ -118,22 +118,26 @@ func (s *Server) noteSync(took time.Duration, entries int) {
 	s.meter.fsync.add(ms)
 	s.meter.batch.add(int64(entries))
 	if limit := s.cfg.FsyncWarningThresholdMs; limit > 0 && ms >= limit {
-		s.meter.slowSyncs.Add(1)
 		s.log.Warn(fmt.Sprintf("fsync-ing the write ahead log in SyncThread took %dms which will adversely effect operation latency. "+
 			"See the ZooKeeper troubleshooting guide", ms), zap.Int("transactions", entries))
 	}
 }
 
-// diskFailed ends the server after a failed write or sync. What a failed sync leaves on the disk is unknown, and trying
-// again proves nothing, so that going on could acknowledge a write that is lost.
+// diskFailed ends the server after a failed write or sync, also one that the storage made on its own account. What a
+// failed sync leaves on the disk is unknown, and trying again proves nothing, so that going on could acknowledge a write
+// that is lost. Any goroutine may call it; it neither blocks nor logs. While the server is being closed it does nothing:
+// Close returns what went wrong.
 func (s *Server) diskFailed(err error) {
-	if s.phase.Load() == phaseClosed {
-		return // the log was closed under the writer
+	if s.phase.Load() != phaseClosed {
+		s.fail(err)
 	}
+}
+
+// logFailure tells why the server ends.
+func (s *Server) logFailure() {
 	s.log.Error("Severe unrecoverable error, from thread : SyncThread. The server stops; every acknowledged write is safe. "+
 		"Check free space and health of the device, then start the server again",
-		zap.String("dataDir", s.cfg.DataDir), zap.String("dataLogDir", s.cfg.LogDir()), zap.Error(err))
-	s.fail(err)
+		zap.String("dataDir", s.cfg.DataDir), zap.String("dataLogDir", s.cfg.LogDir()), zap.Error(s.failure))
 }
 
 var errSnapshotClosed = errors.New("the server is being closed")

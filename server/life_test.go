@@ -277,8 +277,8 @@ func TestSnapshotFollowsTheSettings(t *testing.T) {
 	sizes := map[int64]bool{}
 	for _, set := range []func(){
 		func() { cfg.DigestEnabled = false },
-		func() { cfg.SerializeLastProcessedZxidEnabled = false },
-		func() { cfg.DigestEnabled = true },
+		func() { cfg.DigestEnabled, cfg.SerializeLastProcessedZxidEnabled = true, false },
+		func() { cfg.SerializeLastProcessedZxidEnabled = true },
 	} {
 		set()
 		s = startShell(t, cfg)

@@ -31,6 +31,10 @@ const (
 	refusalQuietMs = 60_000
 	// refusalKeysMax bounds the kinds and addresses that are remembered for it.
 	refusalKeysMax = 4096
+	// refusalQueueMax is how many of the replica's refusals wait for the log. More are only counted.
+	refusalQueueMax = 256
+	// refusalTextBytesMax bounds each text in such a line, before what cannot be printed is escaped.
+	refusalTextBytesMax = 512
 	// flushersMax is the number of goroutines that write what steps have left to be written.
 	flushersMax = 8
 	// flushBatch is how many connections a flusher takes at once, and how many of one step are urgent.

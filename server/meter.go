@@ -16,7 +16,6 @@ type meter struct {
 	closedNotServing   atomic.Int64
 	unrecoverable      atomic.Int64
 	snapshotErrors     atomic.Int64
-	slowSyncs          atomic.Int64
 	fsync              summary // ms
 	batch              summary // transactions per sync
 	snapshot           summary // ms
@@ -31,7 +30,7 @@ type meter struct {
 // reset is srst. The facts of the start stay.
 func (m *meter) reset() {
 	for _, n := range []*atomic.Int64{&m.bytesIn, &m.words, &m.wordsAnswered, &m.rejected, &m.sessionlessExpired, &m.closedNotServing,
-		&m.unrecoverable, &m.snapshotErrors, &m.slowSyncs} {
+		&m.unrecoverable, &m.snapshotErrors} {
 		n.Store(0)
 	}
 	for _, s := range []*summary{&m.fsync, &m.batch, &m.snapshot} {

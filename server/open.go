@@ -40,7 +40,7 @@ func (s *Server) open(opts Options) error {
 		fsys = vfs.OS{}
 	}
 	storageConfig := s.storageConfig()
-	storageConfig.Rand = opts.Rand
+	storageConfig.Rand, storageConfig.Failed = opts.Rand, s.diskFailed
 	s.store, err = storage.Open(fsys, storageConfig)
 	if err != nil {
 		return &StartError{Stage: StageDataDir, Err: err}
@@ -69,7 +69,7 @@ func (s *Server) replicaConfig() replica.Config {
 	return replica.Config{
 		ServerByte: standaloneServerByte, TickMs: int64(s.cfg.TickTimeMs),
 		MinSessionTimeoutMs: s.cfg.MinSessionTimeoutMs, MaxSessionTimeoutMs: s.cfg.MaxSessionTimeoutMs,
-		FieldBytesMax: s.fieldBytesMax(), RecordBytesMax: s.fieldBytesMax(), OutstandingMax: s.cfg.GlobalOutstandingLimit,
+		FieldBytesMax: s.fieldBytesMax(), RecordBytesMax: s.store.RecordBytesMax(), OutstandingMax: s.cfg.GlobalOutstandingLimit,
 		Tree: s.treeConfig, EnforceQuota: s.cfg.EnforceQuota, BodylessCloseSession: !s.cfg.CloseSessionTxnEnabled,
 		ReconfigEnabled:  s.cfg.ReconfigEnabled,
 		ContainerCheckMs: s.cfg.ContainerCheckIntervalMs, ContainerMaxPerMinute: int64(s.cfg.ContainerMaxPerMinute),
@@ -78,8 +78,10 @@ func (s *Server) replicaConfig() replica.Config {
 	}
 }
 
+// snapshotOptions say what stands at a snapshot's end. A last zxid without a digest before it is read as a digest by a
+// server that expects one; nothing at all is read by all.
 func (s *Server) snapshotOptions() znode.SnapshotOptions {
-	return znode.SnapshotOptions{Digest: s.cfg.DigestEnabled, LastZxid: s.cfg.SerializeLastProcessedZxidEnabled}
+	return znode.SnapshotOptions{Digest: s.cfg.DigestEnabled, LastZxid: s.cfg.DigestEnabled && s.cfg.SerializeLastProcessedZxidEnabled}
 }
 
 // recover loads the state, makes the log ready for more, and sees to it that there is a snapshot which every ZooKeeper

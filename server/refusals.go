@@ -5,8 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"strconv"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"go.uber.org/zap"
 
@@ -27,16 +31,27 @@ type refusal struct {
 	bytes   int
 	limit   int // 0: none
 	why     string
-	noise   bool // from somebody who is no client: not worth a warning
+	detail  string // text that may hold words of the client's
+	noise   bool   // from somebody who is no client: not worth a warning
 }
 
 // refusals logs refusals: the first of a kind and address at once and in full, then one line in a while that also says
 // how many it stands for. Scanners and broken clients repeat themselves by the thousand.
+//
+// A log may block, on a full pipe for one. So what the replica refuses in the middle of its work, even under its locks,
+// goes through a queue.
 type refusals struct {
-	log *zap.Logger
+	log        *zap.Logger
+	queue      chan queuedRefusal
+	overflowed atomic.Int64 // those that found the queue full, since a line was last written
 
 	mu    sync.Mutex
 	known map[refusalKey]*refusalState
+}
+
+type queuedRefusal struct {
+	nowMs int64
+	refusal
 }
 
 type refusalKey struct {
@@ -51,10 +66,40 @@ type refusalState struct {
 
 func (r *refusals) init(log *zap.Logger) {
 	r.log = log
+	r.queue = make(chan queuedRefusal, refusalQueueMax)
 	r.known = make(map[refusalKey]*refusalState)
 }
 
-// note logs a refusal, or counts it.
+// enqueue leaves a refusal to the loop. It never waits.
+func (r *refusals) enqueue(nowMs int64, f refusal) {
+	select {
+	case r.queue <- queuedRefusal{nowMs, f}:
+	default:
+		r.overflowed.Add(1)
+	}
+}
+
+// refusalLoop logs what was queued, to the end also when the server is being closed.
+func (s *Server) refusalLoop() {
+	r := &s.refusals
+	for {
+		select {
+		case f := <-r.queue:
+			r.note(f.nowMs, f.refusal)
+		case <-s.quit:
+			for {
+				select {
+				case f := <-r.queue:
+					r.note(f.nowMs, f.refusal)
+				default:
+					return
+				}
+			}
+		}
+	}
+}
+
+// note logs a refusal, or counts it. The log may block.
 func (r *refusals) note(nowMs int64, f refusal) {
 	suppressed, tell := r.count(nowMs, refusalKey{f.kind, f.remote.Addr()})
 	if !tell {
@@ -68,7 +113,10 @@ func (r *refusals) note(nowMs int64, f refusal) {
 		fields = append(fields, zap.Stringer("op", f.op))
 	}
 	if f.path != "" {
-		fields = append(fields, zap.String("path", f.path))
+		fields = append(fields, zap.String("path", printable(f.path)))
+	}
+	if f.detail != "" {
+		fields = append(fields, zap.String("detail", printable(f.detail)))
 	}
 	if f.bytes > 0 {
 		fields = append(fields, zap.Int("bytes", f.bytes))
@@ -79,11 +127,28 @@ func (r *refusals) note(nowMs int64, f refusal) {
 	if suppressed > 0 {
 		fields = append(fields, zap.Int("notToldBefore", suppressed))
 	}
+	if n := r.overflowed.Swap(0); n > 0 {
+		fields = append(fields, zap.Int64("overflowed", n))
+	}
 	if f.noise {
-		r.log.Info(f.why, fields...)
+		r.log.Info(printable(f.why), fields...)
 		return
 	}
-	r.log.Warn(f.why, fields...)
+	r.log.Warn(printable(f.why), fields...)
+}
+
+// printable makes a text that may come from a client fit for a line of the log: bounded, and quoted if it holds what
+// cannot be printed, such as a newline.
+func printable(text string) string {
+	if len(text) > refusalTextBytesMax {
+		text = strings.ToValidUTF8(text[:refusalTextBytesMax], "") + "..."
+	}
+	for _, c := range text {
+		if c == utf8.RuneError || !strconv.IsPrint(c) {
+			return strconv.Quote(text)
+		}
+	}
+	return text
 }
 
 // count reports whether a refusal of this kind is to be told now, and how many were not since the last one.
@@ -118,16 +183,22 @@ func (r *refusals) forget(nowMs int64) {
 	}
 }
 
-// refused takes the replica's refusals. It is called in the middle of the replica's work and must not wait.
+// refused takes the replica's refusals. It is called in the middle of the replica's work, at times under its locks, and
+// must not wait.
 func (s *Server) refused(f replica.Refusal) {
 	if f.Backlog {
 		// Not a request, but a backlog: the client does not read, so that there is no point in writing what it was sent.
 		s.spawn(f.Conn.Owner().(*conn).cut)
 	}
-	s.refusals.note(s.clock.now().MonoMs, refusal{
+	told := refusal{
 		kind: "request " + f.Op.String(), remote: f.Conn.Remote(), session: f.Session, op: f.Op, hasOp: !f.Backlog,
 		path: f.Path, bytes: f.Bytes, limit: f.Limit, why: f.Why,
-	})
+	}
+	if f.Op == wire.OpAuth {
+		// The reason names what the client sent. As a field it cannot pass for anything else in the line.
+		told.why, told.detail = "authentication refused", f.Why
+	}
+	s.refusals.enqueue(s.clock.now().MonoMs, told)
 }
 
 // refuse logs why a connection is closed without an answer.

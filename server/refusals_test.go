@@ -95,3 +95,38 @@ func TestDescribe(t *testing.T) {
 		}
 	}
 }
+
+// What comes from a client cannot make a line of its own, nor a long one.
+func TestRefusalTexts(t *testing.T) {
+	core, logs := observer.New(zapcore.DebugLevel)
+	var r refusals
+	r.init(zap.New(core))
+	evil := "/a\n2026-01-01 ERROR \x1b[31m\xff" + strings.Repeat("\x00", 1<<20)
+	r.note(1, refusal{kind: "k", remote: netip.MustParseAddrPort("10.0.0.1:1"), path: evil, why: evil, detail: evil})
+	entries := logs.TakeAll()
+	require.Len(t, entries, 1)
+	fields := entries[0].ContextMap()
+	for _, text := range []string{entries[0].Message, fields["path"].(string), fields["detail"].(string)} {
+		require.True(t, strings.HasPrefix(text, `"/a\n2026-01-01 ERROR \x1b[31m`), text)
+		require.NotContains(t, text, "\n")
+		require.Less(t, len(text), 4*refusalTextBytesMax+20)
+	}
+	require.Equal(t, "/grün", printable("/grün"))
+	require.Equal(t, strings.Repeat("x", refusalTextBytesMax)+"...", printable(strings.Repeat("x", refusalTextBytesMax+1)))
+}
+
+// A log that stands still holds up nobody; what finds no room is counted.
+func TestRefusalQueueNeverBlocks(t *testing.T) {
+	core, logs := observer.New(zapcore.DebugLevel)
+	s := &Server{quit: make(chan struct{})}
+	s.refusals.init(zap.New(core))
+	for i := range refusalQueueMax + 7 {
+		s.refusals.enqueue(1, refusal{kind: fmt.Sprint(i), remote: netip.MustParseAddrPort("10.0.0.1:1"), why: "why"})
+	}
+	require.Zero(t, logs.Len())
+	close(s.quit)
+	s.refusalLoop()
+	entries := logs.TakeAll()
+	require.Len(t, entries, refusalQueueMax)
+	require.EqualValues(t, 7, entries[0].ContextMap()["overflowed"])
+}

@@ -5,8 +5,8 @@
 // [Server.Shutdown] or [Server.Close]. Inside, conn.run is the life of a connection, Server.stepLoop feeds the replica
 // and carries out what it asks for, disk.run makes transactions durable.
 //
-// Goroutines. One accepts, one steps the replica, one writes and syncs the log, a few flush the output of steps. Each
-// connection has one reader, which also answers its reads. A client that does not take its output gets a writer of its
+// Goroutines. One accepts, one steps the replica, one writes and syncs the log, a few flush the output of steps, one logs
+// what the replica refuses. Each connection has one reader, which also answers its reads. A client that does not take its output gets a writer of its
 // own until it has caught up. A snapshot has one while it is written.
 //
 // Locks. Each of this package's is a leaf: none is held while another is taken or while the replica is called, but that
@@ -149,11 +149,16 @@ func (s *Server) Serve() error {
 	}
 	select {
 	case <-s.failed:
-		_ = s.Close() // whatever it says follows from the failure
-		return s.failure
 	case <-s.done:
-		return ErrServerClosed
+		select {
+		case <-s.failed: // both at once: the failure came first
+		default:
+			return ErrServerClosed
+		}
 	}
+	s.logFailure()
+	_ = s.Close() // whatever it says follows from the failure
+	return s.failure
 }
 
 // start starts the goroutines, unless the server was ended before or is serving already.
@@ -166,6 +171,7 @@ func (s *Server) start() bool {
 	s.startMs = s.clock.now().MonoMs
 	s.spawn(s.stepLoop)
 	s.spawn(s.diskLoop)
+	s.spawn(s.refusalLoop)
 	for range min(runtime.GOMAXPROCS(0), flushersMax) {
 		s.spawn(s.flushLoop)
 	}
@@ -182,7 +188,9 @@ func (s *Server) start() bool {
 
 // Shutdown ends the server gracefully: no new connections and requests, but every request that was read is carried out
 // and answered, connections end in an orderly way, and the log is synced and trimmed. Sessions live on in the data and
-// clients take them up again at the next start. If ctx ends before that is done, the rest is that of Close.
+// clients take them up again at the next start. If ctx ends before that is done, the rest is that of Close, and ctx's
+// error is returned. A failure of the storage, such as of the last sync, outweighs it. ErrServerClosed is returned if
+// the server was ended in another way meanwhile; if that was a failure, Serve returns it.
 func (s *Server) Shutdown(ctx context.Context) error {
 	if s.phase.CompareAndSwap(phaseNew, phaseClosed) {
 		return s.Close()
@@ -195,8 +203,11 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	if s.listener != nil {
 		s.listener.Close()
 	}
-	err := s.drain(ctx)
-	return errors.Join(err, s.Close())
+	drainErr := s.drain(ctx)
+	if err := s.Close(); err != nil {
+		return err
+	}
+	return drainErr
 }
 
 // drain lets everything that was read be answered, and ends the connections.
@@ -238,7 +249,8 @@ func (s *Server) await(ctx context.Context, ch <-chan struct{}) error {
 }
 
 // Close ends the server at once: connections are cut, requests in flight get no answer. Everything acknowledged is
-// durable all the same. It returns when no goroutine of the server is left and the data directory is released.
+// durable all the same. It returns when no goroutine of the server is left and the data directory is released, which
+// takes as long as the disk does for what it has begun. The error is that of the storage.
 func (s *Server) Close() error {
 	var err error
 	s.closeOnce.Do(func() {

@@ -1,7 +1,7 @@
 package server
 
 import (
-	"fmt"
+	"errors"
 	"io"
 	"sync/atomic"
 	"time"
@@ -67,29 +67,44 @@ func (s *Server) writeSnapshot(snap *znode.Snapshot) error {
 	return err
 }
 
-// snapshotFailed tells of a snapshot that could not be taken. As far as the storage can go on that is no reason to stop:
-// the log has everything. It only grows, and the next start takes longer.
+// snapshotFailed tells of a snapshot that was not taken. An error of the disk has ended the storage, and with it the
+// server. Any other is of the data that was to be written; that is no reason to stop: the log has everything.
 func (s *Server) snapshotFailed(err error) {
 	if s.phase.Load() == phaseClosed {
 		return
 	}
 	s.meter.snapshotErrors.Add(1)
-	if _, dead := s.store.Snapshots(); dead != nil {
-		s.diskFailed(fmt.Errorf("a snapshot cannot be written: %w", err))
+	if s.storeFailed(err) {
+		s.log.Error("cannot write a snapshot; the disk failed, and the server stops", zap.String("dataDir", s.cfg.DataDir), zap.Error(err))
 		return
 	}
-	s.log.Error("cannot write a snapshot; the server goes on, but the transaction log grows until one succeeds. "+
-		"Check free space and permissions", zap.String("dataDir", s.cfg.DataDir), zap.Error(err))
+	s.log.Error("cannot make a snapshot of the data; the server goes on, and tries again when as many transactions have been logged. "+
+		"Until one succeeds the logs are kept, and the next start takes longer", zap.Error(err))
 }
 
-// purgeLoop removes old snapshots and logs at the start and then periodically.
+// storeFailed reports whether err is the failure that has ended the storage: from then on that is its answer to
+// everything. The storage itself has told of it, so that the server stops.
+func (s *Server) storeFailed(err error) bool {
+	_, final := s.store.Snapshots()
+	return final != nil && errors.Is(err, final)
+}
+
+// purgeLoop removes old snapshots and logs at the start and then periodically, until the server ends.
 func (s *Server) purgeLoop() {
 	for {
 		s.log.Info("Purge task started.")
-		if err := s.store.Purge(s.cfg.AutopurgeSnapRetainCount, s.verifySnapshot); err != nil {
-			s.log.Error("cannot purge old snapshots and logs; the next attempt follows after the purge interval", zap.Error(err))
-		} else {
+		err := s.store.Purge(s.cfg.AutopurgeSnapRetainCount, s.verifySnapshot)
+		switch {
+		case s.phase.Load() == phaseClosed:
+			return // it was broken off, or the disk has failed at last, which Close tells
+		case err == nil:
 			s.log.Info("Purge task completed.")
+		case s.storeFailed(err):
+			s.log.Error("cannot purge old snapshots and logs; the disk failed, and the server stops", zap.Error(err))
+			return
+		default:
+			s.log.Error("cannot purge all old snapshots and logs; the next attempt follows after the purge interval",
+				zap.Int("hours", s.cfg.AutopurgePurgeIntervalHours), zap.Error(err))
 		}
 		if !s.pause(time.Duration(s.cfg.AutopurgePurgeIntervalHours) * time.Hour) {
 			return
@@ -97,7 +112,23 @@ func (s *Server) purgeLoop() {
 	}
 }
 
-// verifySnapshot reads a snapshot in full, before older ones are deleted because it is there.
+// verifySnapshot reads a snapshot in full, before older ones are deleted because it is there. When the server is closed
+// it gives up. Then the snapshot counts as damaged, which keeps files rather than deletes them.
 func (s *Server) verifySnapshot(r io.Reader, _ zab.SnapshotFile) error {
-	return znode.VerifySnapshot(r, s.fieldBytesMax())
+	return znode.VerifySnapshot(&quitReader{r, s.quit}, s.fieldBytesMax())
+}
+
+// quitReader reads until quit is closed.
+type quitReader struct {
+	r    io.Reader
+	quit <-chan struct{}
+}
+
+func (q *quitReader) Read(b []byte) (int, error) {
+	select {
+	case <-q.quit:
+		return 0, errSnapshotClosed
+	default:
+		return q.r.Read(b)
+	}
 }

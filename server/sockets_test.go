@@ -172,7 +172,7 @@ func TestBacklogIsBounded(t *testing.T) {
 			writer.reply(xid-batch+1+i, wire.CodeOK)
 		}
 	}
-	require.Equal(t, 1, s.logs.FilterMessageSnippet("does not read").Len())
+	until(t, "the log tells of it", func() bool { return s.logs.FilterMessageSnippet("does not read").Len() == 1 })
 }
 
 // A closed session is answered, and the connection ends after the answer.

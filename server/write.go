@@ -64,7 +64,9 @@ func (c *conn) writeAtOnce() (rest []byte, fin, blocked bool) {
 }
 
 // writePatiently writes rest, and then whatever has come since, at the pace at which the client takes it. A client that
-// takes nothing for longer than any session lasts is cut off. The caller holds the writer.
+// takes nothing for longer than any session lasts is cut off. Each piece that the socket takes counts as a sign of life of
+// the session: where the reader waits for this, it cannot read the client's pings meanwhile, and a client that is taking a
+// long answer is not to lose its session for that. The caller holds the writer.
 func (c *conn) writePatiently(rest []byte, fin bool) {
 	stall := max(time.Duration(c.s.cfg.MaxSessionTimeoutMs)*time.Millisecond, writeStallMin)
 	for {

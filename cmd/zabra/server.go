@@ -18,7 +18,8 @@ import (
 	"zabra/server"
 )
 
-// shutdownTime bounds a graceful stop. It is shorter than what supervisors wait before they kill.
+// shutdownTime is what requests and clients get at a graceful stop before connections are cut. It is shorter than what
+// supervisors wait before they kill.
 const shutdownTime = 8 * time.Second
 
 // echoTime is the time in which a second signal counts as an echo of the first.
@@ -148,12 +149,18 @@ func runServer(cfg *conf.Config, log *zap.Logger, start time.Time, signals <-cha
 	go func() { stopped <- s.Serve() }()
 	select {
 	case err = <-stopped:
+		err = served(err)
 	case sig := <-signals:
 		log.Info("stopping; a second signal ends the process at once", zap.Stringer("signal", sig))
 		go dieAtSecond(signals)
-		err = shutdown(s, stopped)
+		err = shutdown(s, stopped, log)
 	}
-	if err != nil && !errors.Is(err, server.ErrServerClosed) {
+	return ended(err, log)
+}
+
+// ended makes the exit code of how the server ended; err is nil for a clean stop.
+func ended(err error, log *zap.Logger) error {
+	if err != nil {
 		log.Error("stopped: " + err.Error())
 		return &exit{code: exitFailure, stderr: "Severe unrecoverable error, exiting abnormally: " + err.Error()}
 	}
@@ -161,14 +168,28 @@ func runServer(cfg *conf.Config, log *zap.Logger, start time.Time, signals <-cha
 	return nil
 }
 
-// shutdown stops the server gracefully and waits for Serve to return.
-func shutdown(s *server.Server, stopped <-chan error) error {
+// shutdown stops the server gracefully and waits for Serve to return. Connections that had to
+// be cut when the time was over are no failure; a disk that failed in the last sync is.
+func shutdown(s *server.Server, stopped <-chan error, log *zap.Logger) error {
 	ctx, cancel := context.WithTimeout(context.Background(), shutdownTime)
 	defer cancel()
-	if err := s.Shutdown(ctx); err != nil {
-		return errors.Join(err, s.Close(), <-stopped)
+	err := s.Shutdown(ctx)
+	if failure := served(<-stopped); failure != nil {
+		return failure // what Shutdown says follows from it
 	}
-	return <-stopped
+	if errors.Is(err, context.DeadlineExceeded) {
+		log.Warn("not everything could be answered in time; the connections that were left have been cut", zap.Duration("waited", shutdownTime))
+		return nil
+	}
+	return err
+}
+
+// served returns why Serve could not go on; nil when the server was closed.
+func served(err error) error {
+	if errors.Is(err, server.ErrServerClosed) {
+		return nil
+	}
+	return err
 }
 
 // dieAtSecond ends the process the way an unhandled signal would. Signals on the heels of the first do not count:

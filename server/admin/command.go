@@ -41,8 +41,7 @@ type Command struct {
 
 // Input is what may come with a command.
 type Input struct {
-	Local Connection // the connection that asks; its own line shows in stat and cons
-	Tail  []byte     // what arrived together with a four-letter word; only stmk reads it
+	Tail []byte // what arrived together with a four-letter word; only stmk reads it
 }
 
 // Commands is the table, by word. It is never changed after initialisation.
