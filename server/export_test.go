@@ -20,5 +20,7 @@ func (s *Server) OpenConn(remote netip.AddrPort) *replica.Conn {
 // Now returns the server's time, as its readers give it to the replica.
 func (s *Server) Now() replica.Now { return s.clock.now() }
 
-// Purge removes old snapshots and logs at once. At most one purge may run.
-func (s *Server) Purge() error { return s.store.Purge(s.cfg.AutopurgeSnapRetainCount, s.verifySnapshot) }
+// Purge removes old snapshots and logs without waiting for its hour. At most one purge may run.
+func (s *Server) Purge(done chan<- error) {
+	s.spawn(func() { done <- s.store.Purge(s.cfg.AutopurgeSnapRetainCount, s.verifySnapshot) })
+}

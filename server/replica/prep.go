@@ -443,8 +443,8 @@ func (r *Replica) prepCheck(o *op, path []byte, version int32) (txn znode.Txn, c
 	if !o.fits(path, nil, nil) {
 		return txn, wire.CodeMarshalling
 	}
-	// The record carries the checked version plus one, as on Apache's disk.
-	return znode.Txn{Type: wire.OpCheck, Path: path, Version: version + 1}, wire.CodeOK
+	// The record carries the node's version plus one, as on Apache's disk. Nobody reads it.
+	return znode.Txn{Type: wire.OpCheck, Path: path, Version: node.stat.Version + 1}, wire.CodeOK
 }
 
 // target returns an existing node on which the identities have the permission.
