@@ -5,7 +5,9 @@ package integration
 import (
 	"fmt"
 	"os"
+	"regexp"
 	"sort"
+	"strconv"
 	"strings"
 
 	"zabra/integration/harness"
@@ -164,6 +166,17 @@ func (s *oracleSide) dump() map[string][]string {
 			out[path] = append(out[path], line)
 		}
 	}
+	for _, word := range []string{"wchp", "dump"} {
+		text, err := harness.FourLetter(s.server.Addr(), word)
+		if err != nil {
+			return map[string][]string{"error": {err.Error()}}
+		}
+		// Of the three parts of dump, those about sessions and connections depend on the clock.
+		if _, below, ok := strings.Cut(text, "ephemeral nodes dump:\n"); ok {
+			text, _, _ = strings.Cut(below, "Connections dump:\n")
+		}
+		out[word] = s.view.underPaths(text)
+	}
 	values, err := harness.Monitor(s.server.Addr())
 	if err != nil {
 		return map[string][]string{"error": {err.Error()}}
@@ -175,9 +188,36 @@ func (s *oracleSide) dump() map[string][]string {
 	return out
 }
 
+var sessionInText = regexp.MustCompile(`0x[0-9a-f]+`)
+
+// underPaths tells the part of an answer to a four-letter word that lists lines below a head: "path session" of wchp,
+// "session: path" of dump. Session ids become names, and the order, which is none, is that of the text. A head with
+// nothing below it does not count: ZooKeeper keeps some sessions whose last ephemeral node is gone. Nor does a watch on a
+// null path, which has no text.
+func (v *oracleView) underPaths(text string) (lines []string) {
+	head := ""
+	for _, line := range strings.Split(strings.TrimRight(text, "\n"), "\n") {
+		line = sessionInText.ReplaceAllStringFunc(line, func(id string) string {
+			n, err := strconv.ParseUint(id[2:], 16, 64)
+			if name, ok := v.sessions[int64(n)]; err == nil && ok {
+				return name
+			}
+			return id
+		})
+		switch {
+		case !strings.HasPrefix(line, "\t"):
+			head = line
+		case head != "" && head != "null":
+			lines = append(lines, head+" "+line[1:])
+		}
+	}
+	sort.Strings(lines)
+	return lines
+}
+
 // closeAll ends all sessions, so that none of them ends by itself in a later run.
 func (s *oracleSide) closeAll() {
-	for _, one := range s.sessions {
+	for _, one := range append(s.left, s.sessions...) {
 		if one.old != nil {
 			one.old.Close()
 		}

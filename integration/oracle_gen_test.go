@@ -24,6 +24,8 @@ type oracleGen struct {
 	auth bool
 	// odd is how many paths of a hundred are ones that no sane client sends.
 	odd int
+	// lasting: what is made has to be the same after a restart of the reference server.
+	lasting bool
 }
 
 // choice is something to do with its weight.
@@ -43,7 +45,7 @@ type oracleProfile struct {
 }
 
 func (p *oracleProfile) generate(seed uint64) []oracleStep {
-	g := &oracleGen{Rand: rand.New(rand.NewPCG(seed, 0x7a61627261)), auth: p.auth, odd: p.odd}
+	g := &oracleGen{Rand: rand.New(rand.NewPCG(seed, 0x7a61627261)), auth: p.auth, odd: p.odd, lasting: p.name == "restart"}
 	total := 0
 	for _, c := range p.choices {
 		total += c.weight
@@ -155,8 +157,11 @@ var oddACLs = [][]oracleACL{
 	{{31, "ip", "127.0.0.1/0"}}, {{31, "ip", "128.0.0.1/1"}}, {{31, "ip", "1.2.3.4."}}, {{31, "ip", "1..3.4"}}, {{31, "ip", "fe80::1%lo"}}, {{31, "ip", "::1/64"}},
 	{{31, "super", ""}}, {{31, "sasl", "bob"}}, {{31, "x509", "CN=a"}}, {{31, "Digest", "a:b"}}, {{31, "", ""}}, {{31, "nonesuch", "x"}},
 	{{-1, "world", "anyone"}}, {{31, "auth", ""}, {31, "digest", annID}}, {{1, "auth", ""}, {31, "auth", ""}}, {{31, "world", "anyone"}, {31, "nonesuch", ""}},
-	{{31, "digest", "\u00fc:\U0001F600"}}, {{31, "digest", "a:\xff"}},
+	{{31, "digest", "a:\xff"}}, {{31, "digest", "\u00fc:\u4e2d"}},
 }
+
+// bigCharacterACL does not live through a restart of the reference server.
+var bigCharacterACL = []oracleACL{{31, "digest", "\u00fc:\U0001F600"}}
 
 // acl is open to all in most profiles.
 func (g *oracleGen) acl() []oracleACL {
@@ -172,7 +177,10 @@ func (g *oracleGen) acl() []oracleACL {
 	case 4:
 		return []oracleACL{{31, "auth", ""}}
 	case 5:
-		return pick(g, oddACLs...)
+		if g.lasting || g.chance(98) {
+			return pick(g, oddACLs...)
+		}
+		return bigCharacterACL
 	case 6:
 		return []oracleACL{{1, "world", "anyone"}}
 	}

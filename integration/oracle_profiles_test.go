@@ -21,6 +21,9 @@ var oracleProfiles = []*oracleProfile{
 		{45, sendOne((*oracleGen).watchOp)}, {35, sendOne((*oracleGen).write)}, {8, sendOne((*oracleGen).multi)}, {8, sendOne((*oracleGen).setWatches)},
 		{6, stepReconnect}, {2, stepClose}, {5, stepSetACL},
 	}},
+	{name: "watchodd", steps: 150, odd: 30, choices: []choice{
+		{45, sendOne((*oracleGen).watchOp)}, {40, sendOne((*oracleGen).write)}, {8, sendOne((*oracleGen).setWatches)}, {3, stepReconnect},
+	}},
 	{name: "acl", steps: 150, odd: 8, auth: true, choices: []choice{
 		{30, sendOne((*oracleGen).write)}, {25, sendOne((*oracleGen).read)}, {15, stepSetACL}, {10, sendOne((*oracleGen).watchOp)},
 		{8, sendOne((*oracleGen).multi)}, {4, sendOne((*oracleGen).multiRead)}, {5, stepAuth}, {3, sendOne((*oracleGen).plain)}, {2, stepReconnect},
@@ -38,6 +41,10 @@ var oracleProfiles = []*oracleProfile{
 	{name: "batchacl", steps: 90, odd: 4, auth: true, choices: []choice{{60, stepBatch}, {15, sendOne((*oracleGen).watchOp)}, {3, stepAuth}, {10, stepSetACL}}},
 	{name: "malformed", steps: 120, odd: 20, choices: []choice{
 		{60, stepMangled}, {15, sendOne((*oracleGen).any)}, {6, stepFrame}, {3, stepUnknown}, {3, stepHandshake}, {3, stepClose},
+	}},
+	{name: "restart", steps: 60, odd: 10, auth: true, choices: []choice{
+		{20, sendOne((*oracleGen).write)}, {10, sendOne((*oracleGen).multi)}, {6, sendOne((*oracleGen).ephemeral)}, {6, stepSetACL}, {6, sendOne((*oracleGen).quota)},
+		{10, sendOne((*oracleGen).quotaWrite)}, {10, stepBatch}, {2, stepClose}, {5, sendOne((*oracleGen).read)}, {3, stepRestart},
 	}},
 	{name: "reaper", steps: 40, odd: 0, reaping: true, choices: []choice{
 		{10, stepContainer}, {10, stepOutlived}, {20, sendOne((*oracleGen).watchOp)}, {20, sendOne((*oracleGen).reaperWrite)},
@@ -114,7 +121,10 @@ func stepHandshake(g *oracleGen) {
 	if how.oldForm {
 		how.extra = 0
 	}
-	switch g.IntN(4) {
+	if g.chance(20) {
+		how.ro, how.proto = byte(g.IntN(3)), pick[int32](g, 0, 1, -1, 99)
+	}
+	switch g.IntN(6) {
 	case 0:
 		g.add(oracleStep{session: session, act: actDrop})
 		how.passwd = pick(g, "wrong", "short", "long", "empty", "null")
@@ -123,6 +133,15 @@ func stepHandshake(g *oracleGen) {
 		how.passwd = pick(g, "wrong", "short", "long", "empty", "null")
 		g.add(oracleStep{session: session, act: actOpen, connect: how})
 	case 2:
+		how.passwd = pick(g, "", "", "negative", "huge")
+		how.cut = 2 + g.IntN(50)
+		g.add(oracleStep{session: session, act: actDrop})
+		g.add(oracleStep{session: session, act: pick(g, actOpen, actAttach), connect: how})
+	case 3:
+		// Requests right behind the one for the session wait for it.
+		how.extra = 0
+		g.add(oracleStep{session: session, act: pick(g, actOpen, actAttach), connect: how, reqs: []oracleReq{g.any(), g.any(), g.any()}})
+	case 4:
 		how.last, how.lastAdd = true, pick[int64](g, 0, -1, 1000000)
 		g.add(oracleStep{session: session, act: actAttach, connect: how})
 	default:
@@ -152,7 +171,7 @@ func stepExpire(g *oracleGen) {
 func stepAuth(g *oracleGen) {
 	session := g.session()
 	scheme := pick(g, "digest", "digest", "digest", "digest", "ip", "world", "auth", "super", "nonesuch", "", pathNull)
-	token := pick(g, "ann:a", "bob:b", "ann:wrong", "super:test", "user", "", ":", "a:b:c", "\u00fc:\u00e9", "\xff:\xfe", pathNull)
+	token := pick(g, fmt.Sprintf("user%d:x", g.IntN(20)), "ann:a", "bob:b", "ann:wrong", "super:test", "user", "", ":", "a:b:c", "\u00fc:\u00e9", "\xff:\xfe", pathNull)
 	g.send(session, authReq(scheme, token))
 	g.revive(session)
 }
@@ -176,7 +195,8 @@ var (
 	quotaPaths = []string{
 		"/zookeeper/quota/a", "/zookeeper/quota/a/x", "/zookeeper/quota/b", "/zookeeper/quota/a/zookeeper_limits", "/zookeeper/quota/a/zookeeper_stats",
 		"/zookeeper/quota/a/x/zookeeper_limits", "/zookeeper/quota/a/x/zookeeper_stats", "/zookeeper/quota/b/zookeeper_limits", "/zookeeper/quota/b/zookeeper_stats",
-		"/zookeeper/quota/zookeeper_stats",
+		"/zookeeper/quota/zookeeper_stats", "/zookeeper/quota/a/x/p", "/zookeeper/quota/zookeeper", "/zookeeper/quota/zookeeper/zookeeper_limits",
+		"/zookeeper/quota/zookeeper/zookeeper_stats", "/zookeeper/quota/a/zookeeper_limits/x", "/zookeeper/quota/a/zookeeper_stats/zookeeper_stats",
 	}
 	quotaLimits = []string{
 		"count=3,bytes=20", "count=-1,bytes=-1=;byteHardLimit=20;countHardLimit=3", "count=-1,bytes=-1=;byteHardLimit=40;countHardLimit=-1",
@@ -199,7 +219,7 @@ func (g *oracleGen) quota() oracleReq {
 	case 1:
 		return deleteReq(path, -1)
 	}
-	return createReq(opCreate, path, text, openEntries, 0, 0)
+	return createReq(pick[int32](g, opCreate, opCreate2), path, text, openEntries, pick[int32](g, 0, 0, 0, 0, 0, 1), 0)
 }
 
 func (g *oracleGen) quotaRead() oracleReq {
@@ -307,13 +327,18 @@ func stepContainer(g *oracleGen) {
 	path := fmt.Sprintf("/c%d", len(g.steps))
 	op, flags := int32(opCreateContainer), int32(4)
 	g.send(session, createReq(op, path, g.data(), openEntries, flags, 0))
-	g.send(session, createReq(opCreate, path+"/x", "", openEntries, pick[int32](g, 0, 1), 0))
+	below := path
+	if g.chance(30) { // one container in the other: the outer one goes when the inner one is gone
+		below += "/inner"
+		g.send(session, createReq(op, below, "", openEntries, flags, 0))
+	}
+	g.send(session, createReq(opCreate, below+"/x", "", openEntries, pick[int32](g, 0, 1), 0))
 	g.send(g.session(), pick(g, readReq(opGetData, path, 1), readReq(opGetChildren, path, 1), numberReq(opAddWatch, path, 0), numberReq(opAddWatch, "/", 1)))
-	if g.chance(30) {
+	if below == path && g.chance(30) {
 		g.send(session, createReq(opCreate, path+"/y", "", openEntries, 0, 0))
 		g.send(session, deleteReq(path+"/y", -1))
 	}
-	g.add(oracleStep{session: session, act: actAwaitGone, path: path, reqs: []oracleReq{deleteReq(path+"/x", -1)}})
+	g.add(oracleStep{session: session, act: actAwaitGone, path: path, reqs: []oracleReq{deleteReq(below+"/x", -1)}})
 	g.send(session, readReq(opExists, path, 0))
 }
 
@@ -330,6 +355,17 @@ func stepOutlived(g *oracleGen) {
 	}
 	g.send(g.session(), pick(g, readReq(opExists, path, 1), readReq(opGetData, path, 1), readReq(opGetChildren, path, 1), numberReq(opAddWatch, path, 0)))
 	g.add(oracleStep{session: session, act: actAwaitGone, path: path, reqs: []oracleReq{q}})
+}
+
+// stepRestart has the servers read what they have on disk.
+func stepRestart(g *oracleGen) {
+	g.add(oracleStep{act: actRestart})
+	for session := range oracleSessions {
+		g.add(oracleStep{session: session, act: actEnsure})
+		if g.chance(50) {
+			g.login(session, pick(g, "ann:a", "bob:b"))
+		}
+	}
 }
 
 // reaperWrite makes no node that the server would delete, for when that happens cannot be foretold.

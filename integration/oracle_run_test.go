@@ -24,6 +24,7 @@ const (
 	actEnsure
 	actDrop
 	actAwaitGone
+	actRestart
 )
 
 // oracleStep is one step of a run; it is carried out to its end on both servers before the next one begins.
@@ -46,13 +47,15 @@ func (s *oracleStep) String() string {
 	case actRaw:
 		return name + fmt.Sprintf("bytes %x", s.raw)
 	case actOpen:
-		return name + fmt.Sprintf("new session %+v", s.connect)
+		return name + fmt.Sprintf("new session %+v ", s.connect) + s.requests()
 	case actAttach:
-		return name + fmt.Sprintf("attach %+v", s.connect)
+		return name + fmt.Sprintf("attach %+v ", s.connect) + s.requests()
 	case actEnsure:
 		return name + "ensure"
 	case actDrop:
 		return name + "drop"
+	case actRestart:
+		return "the server is killed and started again"
 	default:
 		return name + s.requests() + ", then await the end of " + s.path
 	}

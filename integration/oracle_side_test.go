@@ -29,6 +29,7 @@ type oracleSide struct {
 	server   *harness.Server
 	view     *oracleView
 	sessions []*oracleSession
+	left     []*oracleSession // those that were left without a close
 	barriers int32
 }
 
@@ -50,6 +51,7 @@ type oracleConn struct {
 	r       *bufio.Reader
 	xid     int32
 	waiting []oracleWaiting
+	ending  bool // the server has said its last word
 }
 
 type oracleWaiting struct{ op, xid int32 }
@@ -85,13 +87,15 @@ func (s *oracleSide) do(step *oracleStep) map[string][]string {
 	case actRaw:
 		s.raw(one, step.raw)
 	case actOpen:
-		s.open(one, &step.connect)
+		s.open(one, &step.connect, step.reqs...)
 	case actAttach:
-		s.attach(one, &step.connect)
+		s.attach(one, &step.connect, step.reqs...)
 	case actEnsure:
 		s.ensure(one)
 	case actDrop:
 		s.drop(one)
+	case actRestart:
+		s.restart(one)
 	case actAwaitGone:
 		if len(step.reqs) > 0 {
 			s.send(one, step.reqs)
@@ -132,6 +136,11 @@ func (s *oracleSide) settle() {
 }
 
 func (s *oracleSide) barrier(c *oracleConn, out *[]string) oracleGot {
+	for c.ending { // whether a request still gets through now is open
+		if got := s.read(c, out); got == gotEnd || got == gotNone {
+			return got
+		}
+	}
 	s.barriers = (s.barriers + 1) & 0xffffff
 	xid := oracleBarrierXid + s.barriers
 	q := readReq(opExists, oracleBarrierPath, 0)
@@ -173,6 +182,7 @@ func (s *oracleSide) read(c *oracleConn, out *[]string) oracleGot {
 		c.waiting = c.waiting[1:]
 	}
 	*out = append(*out, s.view.reply(op, xid, zxid, code, r))
+	c.ending = c.ending || code == codeAuthFailed || code == codeUnimplemented && zxid == -1
 	return gotReply
 }
 
@@ -198,7 +208,12 @@ func (s *oracleSide) send(one *oracleSession, reqs []oracleReq) {
 		one.out = append(one.out, "no connection")
 		return
 	}
-	var frames []byte
+	_, _ = c.Write(s.frames(c, reqs))
+	s.take(one, len(reqs))
+}
+
+// frames numbers requests and builds them.
+func (s *oracleSide) frames(c *oracleConn, reqs []oracleReq) (frames []byte) {
 	for i := range reqs {
 		xid := reqs[i].xid
 		if xid == 0 {
@@ -208,8 +223,7 @@ func (s *oracleSide) send(one *oracleSession, reqs []oracleReq) {
 		frames = append(frames, reqs[i].frame(xid, s.view.base)...)
 		c.waiting = append(c.waiting, oracleWaiting{reqs[i].op, xid})
 	}
-	_, _ = c.Write(frames)
-	s.take(one, len(reqs))
+	return frames
 }
 
 // take reads until so many answers are there, or no more can come.
@@ -246,11 +260,14 @@ func (s *oracleSide) dial() (*oracleConn, error) {
 // oracleConnect says how a session is asked for.
 type oracleConnect struct {
 	timeout int32
-	passwd  string // own, wrong, short, long, empty, null
+	passwd  string // own, wrong, short, long, empty, null, or with the length negative or huge
 	lastAdd int64  // added to the last zxid that the session's client has seen
 	last    bool   // send that zxid, else 0
 	oldForm bool   // leave the last byte of the request out
-	extra   int    // bytes behind the record
+	proto   int32
+	ro      byte // the last byte
+	extra   int  // bytes behind the record
+	cut     int  // bytes that are missing at the end of the record
 }
 
 func (s *oracleSide) connectFrame(one *oracleSession, how *oracleConnect) []byte {
@@ -262,7 +279,7 @@ func (s *oracleSide) connectFrame(one *oracleSession, how *oracleConnect) []byte
 	if how.last {
 		last = s.view.last + how.lastAdd
 	}
-	b := oracleBytes{0, 0, 0, 0}.i32(0).i64(last).i32(how.timeout).i64(one.id)
+	b := oracleBytes{0, 0, 0, 0}.i32(how.proto).i64(last).i32(how.timeout).i64(one.id)
 	switch how.passwd {
 	case "wrong":
 		passwd[3] ^= 1
@@ -273,21 +290,28 @@ func (s *oracleSide) connectFrame(one *oracleSession, how *oracleConnect) []byte
 	case "empty":
 		passwd = nil
 	}
-	if how.passwd == "null" {
+	switch how.passwd {
+	case "null":
 		b = b.i32(-1)
-	} else {
+	case "negative":
+		b = b.i32(-2)
+	case "huge":
+		b = b.i32(0x7ffffff0)
+	default:
 		b = b.text(string(passwd))
 	}
 	if !how.oldForm {
-		b = b.u8(0)
+		b = b.u8(how.ro)
 	}
 	b = append(b, make([]byte, how.extra)...)
+	b = b[:max(len(b)-how.cut, 4)]
 	binary.BigEndian.PutUint32(b, uint32(len(b)-4))
 	return b
 }
 
-// open makes a new session in the place of an old one, which is closed.
-func (s *oracleSide) open(one *oracleSession, how *oracleConnect) {
+// open makes a new session in the place of an old one, which is closed. The requests go out in one piece with the one for
+// the session.
+func (s *oracleSide) open(one *oracleSession, how *oracleConnect, reqs ...oracleReq) {
 	if one.conn != nil {
 		s.send(one, []oracleReq{closeReq()})
 		if one.conn != nil {
@@ -296,23 +320,27 @@ func (s *oracleSide) open(one *oracleSession, how *oracleConnect) {
 			one.conn = nil
 		}
 	}
+	if one.id != 0 {
+		left := *one
+		s.left = append(s.left, &left)
+	}
 	one.id, one.passwd = 0, nil
-	s.connect(one, how)
+	s.connect(one, how, reqs...)
 }
 
 // attach goes on with a session on a new connection. The old one, if there is any, is for the server to end.
-func (s *oracleSide) attach(one *oracleSession, how *oracleConnect) {
+func (s *oracleSide) attach(one *oracleSession, how *oracleConnect, reqs ...oracleReq) {
 	one.old, one.conn = one.conn, nil
-	s.connect(one, how)
+	s.connect(one, how, reqs...)
 }
 
-func (s *oracleSide) connect(one *oracleSession, how *oracleConnect) {
+func (s *oracleSide) connect(one *oracleSession, how *oracleConnect, reqs ...oracleReq) {
 	c, err := s.dial()
 	if err != nil {
 		one.out = append(one.out, "cannot connect: "+err.Error())
 		return
 	}
-	_, _ = c.Write(s.connectFrame(one, how))
+	_, _ = c.Write(append(s.connectFrame(one, how), s.frames(c, reqs)...))
 	frame, err := c.frame()
 	if err != nil {
 		one.out = append(one.out, "refused")
@@ -337,6 +365,7 @@ func (s *oracleSide) connect(one *oracleSession, how *oracleConnect) {
 		s.view.sessions[id] = one.name
 	}
 	one.out = append(one.out, line)
+	s.take(one, len(reqs))
 }
 
 // ensure gives a session a connection if it has none: to itself if it lives, else to a new one.
@@ -377,6 +406,20 @@ func (s *oracleSide) drop(one *oracleSession) {
 			return
 		}
 		time.Sleep(oraclePollPause) // between two looks at the list
+	}
+}
+
+// restart kills the server and starts it again on what it has on disk. Sessions live on without connections.
+func (s *oracleSide) restart(one *oracleSession) {
+	s.server.Kill()
+	for _, each := range s.sessions {
+		if each.conn != nil {
+			each.conn.Close()
+			each.conn = nil
+		}
+	}
+	if err := s.server.Start(); err != nil {
+		one.out = append(one.out, err.Error())
 	}
 }
 

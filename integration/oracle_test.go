@@ -24,7 +24,7 @@ const (
 
 const (
 	// The seeds that are run when none are asked for: each profile several times, within a minute.
-	oracleSeedFirst, oracleSeedLast = 1, 60
+	oracleSeedFirst, oracleSeedLast = 1, 36
 	oracleShrinkTime                = 60 * time.Second
 	oracleFailuresMax               = 12
 	oracleLostMax                   = 3
