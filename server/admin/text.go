@@ -161,7 +161,11 @@ func (d Dirs) AppendText(b []byte) []byte {
 // AppendText implements [Answer].
 func (d Dump) AppendText(b []byte) []byte {
 	b = append(b, "SessionTracker dump:\n"...)
-	b = appendSets(b, "Session Sets", len(d.Sessions))
+	sessions := 0
+	for _, set := range d.Sessions {
+		sessions += len(set.Sessions)
+	}
+	b = appendSets(b, "Session Sets", len(d.Sessions), sessions)
 	for _, set := range d.Sessions {
 		b = appendSet(b, len(set.Sessions), set.AtMs)
 		for _, id := range set.Sessions {
@@ -179,7 +183,11 @@ func (d Dump) AppendText(b []byte) []byte {
 		}
 	}
 	b = append(b, "Connections dump:\n"...)
-	b = appendSets(b, "Connections Sets", len(d.Connections))
+	connections := 0
+	for _, set := range d.Connections {
+		connections += len(set.Connections)
+	}
+	b = appendSets(b, "Connections Sets", len(d.Connections), connections)
 	for _, set := range d.Connections {
 		b = appendSet(b, len(set.Connections), set.AtMs)
 		for i := range set.Connections {
@@ -194,10 +202,11 @@ func (d Dump) AppendText(b []byte) []byte {
 	return b
 }
 
-func appendSets(b []byte, title string, n int) []byte {
+// appendSets writes how many sets there are, and how many members they have in all.
+func appendSets(b []byte, title string, sets, members int) []byte {
 	b = append(b, title...)
-	b = appendField(b, " (", int64(n))
-	b = appendField(b, ")/(", int64(n))
+	b = appendField(b, " (", int64(sets))
+	b = appendField(b, ")/(", int64(members))
 	return append(b, "):\n"...)
 }
 

@@ -89,15 +89,16 @@ func TestDumpText(t *testing.T) {
 	time.Local = time.UTC
 	src := &fake{dump: Dump{
 		Sessions: []SessionExpiry{{AtMs: at("2026-11-30T08:00:55Z")},
-			{at("2026-12-01T08:00:59Z"), []zxid.SessionID{0x100000ba4e30000, 0x300000ba4f90000}}},
+			{at("2026-12-01T08:00:59Z"), []zxid.SessionID{0x100000ba4e30000, 0x100000ba4e30001, 0x300000ba4f90000}}},
 		Ephemerals:  []SessionPaths{{0x300000ba4f90000, []string{"/app/e-0000000003"}}},
 		Connections: []ConnectionExpiry{{at("2026-11-30T08:01:07Z"), testConns[2:3]}},
 	}}
 	require.Equal(t, `SessionTracker dump:
-Session Sets (2)/(2):
+Session Sets (2)/(3):
 0 expire at Mon Nov 30 08:00:55 UTC 2026:
-2 expire at Tue Dec 01 08:00:59 UTC 2026:
+3 expire at Tue Dec 01 08:00:59 UTC 2026:
 	0x100000ba4e30000
+	0x100000ba4e30001
 	0x300000ba4f90000
 ephemeral nodes dump:
 Sessions with Ephemerals (1):
