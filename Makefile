@@ -40,8 +40,9 @@ check: lint test ## Everything that a change has to pass
 fuzz: ## Run every fuzz target for FUZZTIME (10s)
 	@GO='$(GO)' FUZZTIME='$(FUZZTIME)' FUZZTOTAL='$(FUZZTOTAL)' bash .ci/fuzz
 
-crash: ## Run the crash and fault tests of the storage, 500 seeds
+crash: ## Run the crash and fault tests of the storage and of whole servers, 500 seeds each
 	$(GO) test -count=1 -timeout 20m -run 'Crash|Fail' ./internal/storage/...
+	$(GO) test -count=1 -timeout 20m -run '^TestCrash' ./server
 
 interop: build ## Run real clients of other languages against bin/zabra
 	integration/interop/run.sh

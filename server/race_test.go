@@ -6,4 +6,4 @@ package server_test
 const idleBytesMax = 16 << 10
 
 // crashWorlds is how many worlds the crash test runs.
-const crashWorlds = 30
+const crashWorlds = 12
