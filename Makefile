@@ -11,13 +11,18 @@ BUILT     ?= $(shell date -u +%Y-%m-%dT%H:%M:%SZ)
 LDFLAGS   := -s -w -X main.version=$(VERSION) -X main.revision=$(REVISION) -X main.built=$(BUILT)
 RACE      := $(if $(shell command -v "$$($(GO) env CC)"),-race)
 
+# What the binary is made of: it is not linked anew while nothing of this changes.
+SOURCES   := go.mod go.sum conf/embedded.cfg $(shell find cmd conf internal jute server session wire zab znode -name '*.go' ! -name '*_test.go')
+
 .DEFAULT_GOAL := help
 .PHONY: help build run test lint check fuzz crash interop bench clean
 
 help: ## Print the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "%-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-build: ## Build the static binary bin/zabra
+build: bin/zabra ## Build the static binary bin/zabra
+
+bin/zabra: $(SOURCES)
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/zabra ./cmd/zabra
 
 run: build ## Build, then serve on 127.0.0.1:2181 with the data in ./data

@@ -19,6 +19,7 @@ import (
 	"zabra/server"
 	"zabra/server/client"
 	"zabra/wire"
+	"zabra/zab/zxid"
 )
 
 // No answer to a write leaves before the sync that covers it has returned, although many share one.
@@ -155,7 +156,7 @@ var diskFaults = []diskFault{
 	{name: "rename of a new log", err: syscall.EIO, after: 2,
 		hits: func(op vfs.Op, base string) bool { return op.Kind == vfs.KindRename && isLog(base) }},
 	{name: "sync of the directory", err: syscall.EIO, after: 2,
-		hits: func(op vfs.Op, base string) bool { return op.Kind == vfs.KindSyncDir }},
+		hits: func(op vfs.Op, base string) bool { return op.Kind == vfs.KindSyncDir && op.Name == "/log/version-2" }},
 	{name: "last sync of an old log", err: syscall.EIO, after: 1,
 		hits: func(op vfs.Op, base string) bool { return op.Kind == vfs.KindSync && isLog(base) }},
 	{name: "state file", err: syscall.EIO, after: 20,
@@ -174,7 +175,7 @@ func TestFailingDisk(t *testing.T) {
 			before := goleak.IgnoreCurrent()
 			mem := vfs.NewMem()
 			cfg := durableConfig(t)
-			cfg.PreAllocKB = fault.preAllocKB
+			cfg.PreAllocKB, cfg.DataLogDir = fault.preAllocKB, "/log"
 			s := startDurable(t, mem, cfg, nil).serve()
 			l := newLoad(s, 4)
 			f := fault.inject(s)
@@ -246,4 +247,76 @@ func (l *load) goesOn(next *durableShell) {
 	again.check()
 	next.shutdown()
 	again.recovers(next.fs, again.acked())
+}
+
+// The checks of these tests can fail: they notice a disk whose syncs of one kind do nothing.
+func TestLyingDiskIsNoticed(t *testing.T) {
+	for _, kind := range []vfs.Kind{vfs.KindSyncData, vfs.KindSync, vfs.KindSyncDir} {
+		t.Run(kind.String(), func(t *testing.T) {
+			mem := vfs.NewMem()
+			cfg := durableConfig(t)
+			cfg.PreAllocKB, cfg.SnapCount = 0, 100_000 // the syncs of zeros and of finished logs would help
+			s := startDurable(t, lyingDisk{mem, kind}, cfg, nil).serve()
+			l := newLoad(s, 2)
+			l.run(150)
+			require.Len(t, l.acks, 300)
+			noticed := 0
+			for seed := range uint64(20) {
+				if l.lost(mem.CrashClone(rand.New(rand.NewPCG(seed, 3)))) {
+					noticed++
+				}
+			}
+			require.Positive(t, noticed)
+		})
+	}
+}
+
+// lost tells whether something acknowledged is missing on fs, or the directory does not load.
+func (l *load) lost(fs vfs.FS) bool {
+	srv, err := server.New(l.s.cfg, server.Options{FS: fs})
+	if err != nil {
+		return true
+	}
+	defer srv.Close()
+	history := l.s.ledger.history()
+	r := recovery{srv: srv, fs: fs, cfg: l.s.cfg, history: history, acked: l.acked(),
+		modelAt: func(z zxid.Zxid) (*dataModel, error) { return replayed(history[:z]) }}
+	return r.check() != nil
+}
+
+// lyingDisk reports success for one kind of sync without making it.
+type lyingDisk struct {
+	*vfs.Mem
+	kind vfs.Kind
+}
+
+func (d lyingDisk) Create(name string) (vfs.File, error) {
+	f, err := d.Mem.Create(name)
+	return lyingFile{f, d.kind}, err
+}
+
+func (d lyingDisk) SyncDir(dir string) error {
+	if d.kind == vfs.KindSyncDir {
+		return nil
+	}
+	return d.Mem.SyncDir(dir)
+}
+
+type lyingFile struct {
+	vfs.File
+	kind vfs.Kind
+}
+
+func (f lyingFile) Sync() error {
+	if f.kind == vfs.KindSync {
+		return nil
+	}
+	return f.File.Sync()
+}
+
+func (f lyingFile) SyncData() error {
+	if f.kind == vfs.KindSyncData {
+		return nil
+	}
+	return f.File.SyncData()
 }

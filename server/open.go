@@ -101,7 +101,7 @@ func (s *Server) recover() error {
 		s.log.Error("the log's digests differ from those of the data: the server that wrote it had other data, or a defect",
 			zap.Int("transactions", rec.DigestMismatches))
 	}
-	s.log.Info("data loaded", zap.Stringer("zxid", rec.LastZxid), zap.Int("nodes", rec.Tree.NodeCount()),
+	s.log.Info("data loaded", zap.Stringer("zxid", rec.LastZxid), zap.Int("nodes", rec.Tree.NodeCount()+1), // as srvr counts: the root twice
 		zap.Int("sessions", rec.Tree.SessionCount()), zap.Int("replayed", rec.Replayed), zap.Int64("ms", s.meter.recoverMs))
 	if err := s.store.Begin(rec.LastZxid); err != nil {
 		return err

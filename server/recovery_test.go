@@ -48,8 +48,12 @@ func (r *recovery) check() error {
 	}
 	// The snapshots that a purge keeps would do as well.
 	for i := 1; i < r.cfg.AutopurgeSnapRetainCount && i <= found.older; i++ {
-		if older, err := readBehind(r.fs, r.cfg, i); err != nil || older.last() != last {
-			return fmt.Errorf("with the newest %d snapshots broken: %w, %+v", i, err, older)
+		older, err := readBehind(r.fs, r.cfg, i)
+		if err == nil && older.last() != last {
+			err = fmt.Errorf("the log ends at %v instead of %v", older.last(), last)
+		}
+		if err != nil {
+			return fmt.Errorf("with the newest %d snapshots broken: %w", i, err)
 		}
 	}
 	want, err := r.modelAt(last)

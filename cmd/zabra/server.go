@@ -40,7 +40,7 @@ func newServer() *cobra.Command {
 		Use:   "server [-Dkey=value ...] [configfile | port datadir [ticktime] [maxcnxns]]",
 		Short: "Run a standalone server",
 		Long: `Runs a standalone server in the foreground until SIGTERM or SIGINT, which stop it gracefully; a second signal ends it at
-once. The configuration file is a zoo.cfg. Without a file the data is kept in ./data and only programs on this machine
+once. The configuration file is a zoo.cfg. Without arguments the data is kept in ./data and only programs on this machine
 can connect, to port 2181.
 
 -D sets a property as for java. Properties are also taken from the environment variables SERVER_JVMFLAGS and JVMFLAGS;
