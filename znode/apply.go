@@ -100,7 +100,7 @@ func (t *Tree) applyOp(h *TxnHeader, txn *Txn, r *OpResult) {
 	case wire.OpSetData, wire.OpReconfig:
 		t.setData(h, txn, r)
 	case wire.OpSetACL:
-		t.setACL(txn, r)
+		t.setACL(h, txn, r)
 	case wire.OpCreateSession:
 		t.sessions.set(h.ClientID, txn.Timeout)
 	case wire.OpCloseSession:
@@ -241,10 +241,15 @@ func (t *Tree) removeAccounted(id Node, path []byte) {
 	t.quotaDeleted(path, dataBytes)
 }
 
+// laterLife says that a node was created after transaction z: a replay has met a snapshot that holds a later node of
+// that name. A change of the earlier node is no business of this one. ZooKeeper makes it nevertheless, and when the
+// transaction that removed the earlier node does not name it (closeSession as old servers wrote it), nothing undoes it.
+func (t *Tree) laterLife(id Node, z zxid.Zxid) bool { return t.nodes.at(id).czxid > int64(z) }
+
 // setData sets what the transaction says: the version is not counted up but given, so that a replay comes out the same.
 func (t *Tree) setData(h *TxnHeader, txn *Txn, r *OpResult) {
 	id, ok := t.Find(r.Path)
-	if !ok {
+	if !ok || t.laterLife(id, h.Zxid) {
 		r.Code = wire.CodeNoNode
 		return
 	}
@@ -261,9 +266,9 @@ func (t *Tree) setData(h *TxnHeader, txn *Txn, r *OpResult) {
 
 // setACL changes the list and its version, and no other field: in ZooKeeper neither mzxid nor mtime tell of it, and
 // nobody is notified.
-func (t *Tree) setACL(txn *Txn, r *OpResult) {
+func (t *Tree) setACL(h *TxnHeader, txn *Txn, r *OpResult) {
 	id, ok := t.Find(r.Path)
-	if !ok {
+	if !ok || t.laterLife(id, h.Zxid) {
 		r.Code = wire.CodeNoNode
 		return
 	}

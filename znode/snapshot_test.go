@@ -285,6 +285,34 @@ func TestTakenOverByAnotherSession(t *testing.T) {
 	}
 }
 
+// TestChangesOfAnEarlierLife replays changes of a node that the snapshot only knows as a later one of that name, where
+// the closeSession between them does not name what it removed: the later node stays as it was created.
+func TestChangesOfAnEarlierLife(t *testing.T) {
+	later := StoredStat{Czxid: 14, Mzxid: 14, Pzxid: 14, Ctime: 7, Mtime: 7}
+	raw := fuzzySnapshot([]session{{1, 1000}}, map[int64][]wire.ACL{}, []fuzzyNode{
+		{path: "", acl: -1},
+		{path: "/x", acl: -1, node: modelNode{st: later, data: []byte("later")}},
+	}, 14, 0)
+	tree, _, err := ReadSnapshot(bytes.NewReader(raw), Config{}, 0, 9)
+	require.NoError(t, err)
+	var res Result
+	for i, txn := range []Txn{
+		{Type: wire.OpCreate, Path: []byte("/x"), Ephemeral: true, ParentCVersion: 1, ACL: wire.OpenACL},
+		{Type: wire.OpSetACL, Path: []byte("/x"), ACL: wire.ReadACL, Version: 1},
+		{Type: wire.OpSetData, Path: []byte("/x"), Data: []byte("earlier"), Version: 1},
+		{Type: wire.OpCloseSession},
+		{Type: wire.OpCreate, Path: []byte("/x"), Data: []byte("later"), ParentCVersion: 2, ACL: wire.OpenACL},
+	} {
+		tree.Apply(&TxnHeader{ClientID: 1, Zxid: zxid.Zxid(10 + i), Time: int64(i)}, &txn, &res)
+	}
+	x, ok := tree.Find([]byte("/x"))
+	require.True(t, ok)
+	require.Equal(t, later, tree.Stored(x))
+	require.Equal(t, "later", string(tree.Data(x)))
+	require.Equal(t, wire.OpenACL, tree.ACL(x).Entries())
+	require.NoError(t, tree.Check())
+}
+
 // withoutPzxid drops also usage, as withoutUsage.
 func withoutPzxid(dump string) string {
 	var out bytes.Buffer

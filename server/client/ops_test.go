@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -312,12 +313,15 @@ func TestMultiRead(t *testing.T) {
 		f.reply(h.Xid, 5, 0, &multiReply{sent[:n]})
 	}
 	ops := []wire.MultiOp{GetDataOp("/a"), GetDataOp("/none"), GetChildrenOp("/a")}
-	go serve(3)
+	var served sync.WaitGroup
+	served.Go(func() { serve(3) })
 	got, err := c.MultiRead(testContext(t), ops...)
+	served.Wait()
 	require.NoError(t, err)
 	require.Equal(t, sent, got)
-	go serve(2)
+	served.Go(func() { serve(2) })
 	_, err = c.MultiRead(testContext(t), ops...)
+	served.Wait()
 	require.ErrorIs(t, err, ErrProtocol)
 	require.ErrorIs(t, err, errMultiCount)
 
