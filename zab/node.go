@@ -3,30 +3,52 @@ package zab
 import (
 	"fmt"
 
+	"zabra/zab/ensemble"
 	"zabra/zab/zxid"
 )
-
-// InputKind says what happened.
-type InputKind uint8
-
-// The kinds of inputs.
-const (
-	InputPropose   InputKind = iota + 1 // Entries are to be ordered and made durable
-	InputPersisted                      // all persist operations up to Token are durable
-)
-
-// Input is anything that happens to a Node. A run is a list of inputs and can be replayed.
-type Input struct {
-	Kind       InputKind
-	Entries    []Entry // InputPropose
-	Token      Token   // InputPersisted
-	Generation uint32  // InputPersisted: as in the operation that is confirmed
-}
 
 // Config is what a Node must know at its start.
 type Config struct {
 	// LastZxid is the last transaction that is durable and applied here; 0 on a fresh directory.
 	LastZxid zxid.Zxid
+
+	// Ensemble is the membership; nil means fixed-epoch mode, and the rest is unused.
+	Ensemble *ensemble.Config
+	// ID is this server's, one of the members'.
+	ID zxid.ServerID
+	// AcceptedEpoch and CurrentEpoch are what is durable here.
+	AcceptedEpoch, CurrentEpoch zxid.Epoch
+	// TickMs is tickTime. InitLimitMs bounds each step of the start of a leader and its learners, SyncLimitMs the
+	// silence of a peer after that.
+	TickMs, InitLimitMs, SyncLimitMs int64
+	// Rand returns random numbers.
+	Rand func() uint64
+	// Plant re-plants known bugs, for the simulator to find. It is zero everywhere else.
+	Plant Plant
+}
+
+// Plant is a set of known bugs.
+type Plant uint64
+
+// Status is what a server is at a moment.
+type Status struct {
+	Role  Role
+	Phase Phase
+	// Leader is the server that is followed or is about to be; 0 and HasLeader false while an election goes on.
+	Leader    zxid.ServerID
+	HasLeader bool
+	// Epoch is the current epoch as it is durable, Accepted the accepted one.
+	Epoch, Accepted zxid.Epoch
+	// Serving tells that clients may be served: as the leader, or as a learner that is level.
+	Serving bool
+	// Generation grows with each change of the role.
+	Generation uint32
+	// LastDurable, LastProposed and LastCommitted are ends of the history. LastProposed is the last in the log.
+	LastDurable, LastProposed, LastCommitted zxid.Zxid
+	// SyncedFollowers, SyncedObservers and Learners count a leader's connections.
+	SyncedFollowers, SyncedObservers, Learners int
+	// ElectionMs is how long the last election took.
+	ElectionMs int64
 }
 
 // Node is the state of one server's part in the broadcast.

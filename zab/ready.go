@@ -14,8 +14,7 @@ const (
 	PersistTruncate                               // the log ends exactly at Zxid
 	PersistSetAccepted                            // acceptedEpoch := Epoch
 	PersistSetCurrent                             // currentEpoch := Epoch
-	PersistInstallSnapshot                        // the received snapshot of Zxid under its final name
-	PersistBarrier                                // nothing before Zxid is replayed or served any more
+	PersistInstallSnapshot                        // the received snapshot of Zxid is all there is: it gets its name, nothing older is replayed or served any more
 )
 
 // PersistOp is one operation of the FIFO to disk. The shell carries them out in order and confirms a prefix with
@@ -27,29 +26,74 @@ type PersistOp struct {
 	// Generation is that of the role which asked; a confirmation for a role that has ended is ignored.
 	Generation uint32
 	Entries    []Entry    // PersistAppend
-	Zxid       zxid.Zxid  // PersistTruncate, PersistInstallSnapshot, PersistBarrier
+	Zxid       zxid.Zxid  // PersistTruncate, PersistInstallSnapshot
 	Epoch      zxid.Epoch // PersistSetAccepted, PersistSetCurrent
 }
 
-// Message goes from one server to another. Fixed-epoch mode has no peers and sends none.
-type Message struct {
-	To zxid.ServerID
+// Hangup asks the shell to close a connection, after what was sent on it before.
+type Hangup struct {
+	Conn ConnID
+	Why  string
 }
 
-// Deferred is a message that promises something about this server's disk: it may leave only when After is persisted.
-type Deferred struct {
-	After   Token
-	Message Message
+// HistoryRequest asks for a part of the log that is not in memory, for the learner on Conn. It is answered with
+// InputHistory; one request per connection is outstanding at a time.
+type HistoryRequest struct {
+	Conn  ConnID
+	After zxid.Zxid
+	// Resume is what the learner has of a snapshot whose transfer broke off.
+	Resume SnapshotProgress
+	// LogOnly forbids the answer with a snapshot: the learner is in the middle of the log already.
+	LogOnly bool
 }
 
-// Ready is what the shell has to do now. Its slices are valid until the next call of Node.Ready.
+// History answers a HistoryRequest: a part of the log, or a snapshot to be transferred.
+type History struct {
+	Conn ConnID
+	// After is that of the request.
+	After zxid.Zxid
+	// Prev is the last transaction at or before After that the log has, or the point of the snapshot that the log begins
+	// at. It equals After when the log has that one.
+	Prev zxid.Zxid
+	// Entries follow Prev without a gap. They are durable. There is at least one unless the log ends at Prev.
+	Entries []Entry
+	// Snapshot is set, and Prev and Entries are not, when the log does not reach back to After, or is longer than a
+	// snapshot is worth. The shell keeps the file, and the log after it, until the connection is gone or moves on.
+	Snapshot *SnapshotFile
+	// Offset is where a transfer that broke off is to go on.
+	Offset int64
+	// Err is set when neither can be had.
+	Err error
+}
+
+// Barrier is a sync that has been proven: a quorum has answered this leader after the barrier was asked for. Whoever
+// asked must have applied everything up to Zxid.
+type Barrier struct {
+	ID   uint64
+	Zxid zxid.Zxid
+}
+
+// Ready is what the shell has to do now. Its slices are valid until the next call of Node.Ready; what the entries and
+// messages point to is immutable.
 type Ready struct {
 	// Persist goes to disk, in order.
 	Persist []PersistOp
-	// Send may leave at once.
+	// Send goes out, in order per connection (and per peer on the election links, where only the newest notification
+	// counts). It holds no promise that the disk does not keep already: what waits for the disk comes later.
 	Send []Message
-	// SendAfterPersist may leave when the named token is durable here.
-	SendAfterPersist []Deferred
+	// Hangup closes connections.
+	Hangup []Hangup
+	// History asks for parts of the log.
+	History []HistoryRequest
+
+	// Restored is set when the state is replaced by the snapshot of that zxid, which PersistInstallSnapshot has made
+	// durable. It happens before Committed.
+	Restored *SnapshotFile
 	// Committed is to be applied, in order. Each entry is durable on a quorum and on this server.
 	Committed []Entry
+	// Delivered holds the messages for the layer above: REQUEST, SYNC, REVALIDATE and touches (PONG) at the leader,
+	// REFUSED, SYNCED and REVALIDATED at a learner, PING when it is time to answer with touches.
+	Delivered []Message
+	// Barriers holds the syncs that are proven, in the order in which they were asked for.
+	Barriers []Barrier
 }
