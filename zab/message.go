@@ -11,6 +11,9 @@ import (
 // that comes in on a connection which is not open any more is dropped.
 type ConnID uint64
 
+// EndsMax bounds Message.Ends.
+const EndsMax = 64
+
 // MessageKind says what a Message means.
 type MessageKind uint8
 
@@ -150,8 +153,10 @@ type Message struct {
 	Role          Role
 	ConfigVersion int64
 
-	// ACKEPOCH. Floor is the lowest transaction that the learner's log can be truncated to. NoVote says that the learner
-	// had accepted this epoch before: its answer does not count. Resume is what is left of a transfer.
+	// ACKEPOCH. Ends are the last transactions of the newest epochs in the learner's log, ascending, Zxid the last of
+	// them; at most EndsMax. Floor is the lowest transaction that the learner's log can be truncated to. NoVote says that
+	// the learner had accepted this epoch before: its answer does not count. Resume is what is left of a transfer.
+	Ends   []zxid.Zxid
 	Floor  zxid.Zxid
 	NoVote bool
 	Resume SnapshotProgress

@@ -18,23 +18,22 @@ type Config struct {
 	ID zxid.ServerID
 	// AcceptedEpoch and CurrentEpoch are what is durable here.
 	AcceptedEpoch, CurrentEpoch zxid.Epoch
+	// Ends are the last transactions of the epochs in the log, as far as is known, ascending; the last one is LastZxid.
+	// Floor is the lowest transaction that the log can be truncated to: the point of the snapshot that it begins at.
+	Ends  []zxid.Zxid
+	Floor zxid.Zxid
 	// TickMs is tickTime. InitLimitMs bounds each step of the start of a leader and its learners, SyncLimitMs the
 	// silence of a peer after that.
 	TickMs, InitLimitMs, SyncLimitMs int64
-	// Rand returns random numbers.
-	Rand func() uint64
 	// Plant re-plants known bugs, for the simulator to find. It is zero everywhere else.
 	Plant Plant
 }
-
-// Plant is a set of known bugs.
-type Plant uint64
 
 // Status is what a server is at a moment.
 type Status struct {
 	Role  Role
 	Phase Phase
-	// Leader is the server that is followed or is about to be; 0 and HasLeader false while an election goes on.
+	// Leader is the server that is followed or is about to be; it counts if HasLeader.
 	Leader    zxid.ServerID
 	HasLeader bool
 	// Epoch is the current epoch as it is durable, Accepted the accepted one.
@@ -43,141 +42,218 @@ type Status struct {
 	Serving bool
 	// Generation grows with each change of the role.
 	Generation uint32
-	// LastDurable, LastProposed and LastCommitted are ends of the history. LastProposed is the last in the log.
+	// LastDurable and LastProposed are the ends of the durable log and of the log; LastCommitted is known to be committed.
 	LastDurable, LastProposed, LastCommitted zxid.Zxid
 	// SyncedFollowers, SyncedObservers and Learners count a leader's connections.
 	SyncedFollowers, SyncedObservers, Learners int
 	// ElectionMs is how long the last election took.
 	ElectionMs int64
+	// Why says why the last role ended; empty at first.
+	Why string
 }
 
 // Node is the state of one server's part in the broadcast.
 type Node struct {
+	cfg   Config
+	nowMs int64
 	// step is the behaviour of the current role. Only the become methods set it.
-	step       func(Input)
+	step       func(*Input)
+	role       Role
+	phase      Phase
 	generation uint32
+	serving    bool
+	// epochBegun is the epoch of the transactions that this server proposes.
+	epochBegun zxid.Epoch
+	why        string
 
-	lastProposed  zxid.Zxid
-	lastCommitted zxid.Zxid
-	lastToken     Token
-	// outstanding holds proposals that are not yet durable, in order; marks says up to which index each token reaches.
-	outstanding []Entry
-	marks       []mark
-	// proposed entries that no persist operation covers yet.
-	fresh []Entry
+	hist history
+	// committed is the last transaction known to be committed, applied the last one handed out in Ready.Committed or
+	// contained in the state. At the start applied may be ahead: the state has the whole log, and nothing is served.
+	committed, applied zxid.Zxid
+	disk               disk
 
-	committed []Entry
-	persist   [1]PersistOp
+	links    map[zxid.ServerID]bool // election links that can be used
+	election election
+	learner  learner
+	leader   leader
+	// epochSeen is the highest accepted epoch that a voter has told.
+	epochSeen zxid.Epoch
+
+	out Ready // what the next Ready hands out
 }
 
-// mark ties a persist token to the last zxid that it makes durable.
-type mark struct {
-	token Token
-	last  zxid.Zxid
+// New returns the Node of a member of an ensemble, or of a standalone server if cfg.Ensemble is nil.
+func New(cfg Config) *Node {
+	n := &Node{cfg: cfg, hist: newHistory(cfg.LastZxid, cfg.Floor, cfg.Ends), applied: cfg.LastZxid}
+	n.disk.init(cfg.LastZxid, cfg.AcceptedEpoch, cfg.CurrentEpoch)
+	n.links = make(map[zxid.ServerID]bool)
+	if cfg.Ensemble == nil {
+		n.becomeFixedEpoch()
+		return n
+	}
+	if _, ok := cfg.Ensemble.Member(cfg.ID); !ok {
+		panic(fmt.Sprintf("zab: server %d is not a member of its own ensemble", cfg.ID))
+	}
+	n.epochSeen = cfg.AcceptedEpoch
+	n.becomeLooking("")
+	return n
 }
 
 // NewFixedEpoch returns the Node of a standalone server.
 func NewFixedEpoch(cfg Config) *Node {
-	n := &Node{lastProposed: cfg.LastZxid, lastCommitted: cfg.LastZxid}
-	n.becomeFixedEpoch()
-	return n
+	cfg.Ensemble = nil
+	return New(cfg)
 }
 
-func (n *Node) becomeFixedEpoch() {
-	n.generation++
-	n.step = n.stepFixedEpoch
+// Step feeds one input. What follows from it comes out of the next Ready.
+func (n *Node) Step(in Input) {
+	n.nowMs = max(n.nowMs, in.NowMs)
+	n.disk.nowMs = n.nowMs
+	switch in.Kind {
+	case InputPersisted:
+		if !n.disk.persisted(in.Token) {
+			return
+		}
+		n.afterPersist()
+	case InputLinkUp:
+		n.links[in.Peer] = true
+	case InputLinkDown:
+		n.links[in.Peer] = false
+	}
+	n.step(&in)
+	n.takeCommitted()
 }
-
-// Step feeds one input.
-func (n *Node) Step(in Input) { n.step(in) }
 
 // Propose orders entries. Their zxids must be those that NextZxid told, one after the other.
-func (n *Node) Propose(entries ...Entry) { n.step(Input{Kind: InputPropose, Entries: entries}) }
-
-// Persisted confirms all persist operations of the current role up to tok.
-func (n *Node) Persisted(tok Token) {
-	n.step(Input{Kind: InputPersisted, Token: tok, Generation: n.generation})
+func (n *Node) Propose(entries ...Entry) {
+	n.Step(Input{Kind: InputPropose, NowMs: n.nowMs, Entries: entries})
 }
 
-// LastCommitted returns the zxid of the newest committed transaction.
-func (n *Node) LastCommitted() zxid.Zxid { return n.lastCommitted }
+// Persisted confirms all persist operations up to tok.
+func (n *Node) Persisted(tok Token) {
+	n.Step(Input{Kind: InputPersisted, NowMs: n.nowMs, Token: tok, Generation: n.generation})
+}
 
-// Outstanding returns how many proposals are not committed.
-func (n *Node) Outstanding() int { return len(n.outstanding) + len(n.fresh) }
+// LastCommitted returns the zxid of the newest transaction known to be committed.
+func (n *Node) LastCommitted() zxid.Zxid { return n.committed }
+
+// Outstanding returns how many transactions of the log are not applied.
+func (n *Node) Outstanding() int { return len(n.hist.entries) - n.hist.index(n.applied) }
+
+// Busy reports whether something waits for the disk or for a commit.
+func (n *Node) Busy() bool { return n.Outstanding() > 0 || !n.disk.idle() }
 
 // NextZxid returns the id of the next proposal. When the counter of an epoch is used up, a fixed-epoch server goes on in
-// the next epoch at counter 1: counters 0 and 0xffffffff are never those of a transaction.
+// the next epoch at counter 1: counters 0 and 0xffffffff are never those of a transaction. The leader of an ensemble
+// makes room for a new one before that.
 func (n *Node) NextZxid() zxid.Zxid {
-	if n.lastProposed.Counter() >= zxid.CounterMax {
-		return zxid.Make(n.lastProposed.Epoch()+1, zxid.CounterMin)
+	last := n.hist.last()
+	switch {
+	case n.role == RoleLeading && last.Epoch() < n.epochBegun:
+		return zxid.Make(n.epochBegun, zxid.CounterMin)
+	case last.Counter() >= zxid.CounterMax:
+		return zxid.Make(last.Epoch()+1, zxid.CounterMin)
 	}
-	return n.lastProposed + 1
+	return last + 1
 }
 
-func (n *Node) stepFixedEpoch(in Input) {
-	switch in.Kind {
-	case InputPropose:
-		n.handlePropose(in.Entries)
-	case InputPersisted:
-		if in.Generation == n.generation {
-			n.handlePersisted(in.Token)
+// Status returns what the server is now.
+func (n *Node) Status() Status {
+	s := Status{
+		Role: n.role, Phase: n.phase, Epoch: n.disk.current, Accepted: n.disk.accepted, Serving: n.serving, Generation: n.generation,
+		LastDurable: n.disk.durable, LastProposed: n.hist.last(), LastCommitted: n.committed, ElectionMs: n.election.tookMs, Why: n.why,
+	}
+	switch n.role {
+	case RoleFollowing, RoleObserving:
+		s.Leader, s.HasLeader = n.learner.leader, true
+	case RoleLeading:
+		s.Leader, s.HasLeader = n.cfg.ID, true
+		n.leader.count(&s)
+	}
+	return s
+}
+
+// WakeAtMs is the time at which InputTick is wanted at the latest; 0 if never.
+func (n *Node) WakeAtMs() int64 {
+	switch n.role {
+	case RoleLooking:
+		return n.election.wakeAtMs()
+	case RoleFollowing, RoleObserving:
+		return n.learner.deadlineMs
+	case RoleLeading:
+		return n.leader.wakeAtMs(n)
+	}
+	return 0
+}
+
+// propose enters entries into the log.
+func (n *Node) propose(entries []Entry) {
+	for i := range entries {
+		if want := n.NextZxid(); entries[i].Zxid != want {
+			panic(fmt.Sprintf("zab: proposal %v is not the next one after %v", entries[i].Zxid, n.hist.last()))
 		}
-	default:
-		panic(fmt.Sprintf("zab: unknown input kind %d", in.Kind))
+		n.hist.append(entries[i : i+1])
 	}
 }
 
-func (n *Node) handlePropose(entries []Entry) {
-	for _, e := range entries {
-		if want := n.NextZxid(); e.Zxid != want {
-			panic(fmt.Sprintf("zab: proposal %v is not the next one after %v", e.Zxid, n.lastProposed))
-		}
-		n.lastProposed = e.Zxid
-		n.fresh = append(n.fresh, e)
-	}
-}
-
-// handlePersisted commits what a quorum of one has on its disk.
-func (n *Node) handlePersisted(tok Token) {
-	if tok > n.lastToken {
-		panic(fmt.Sprintf("zab: token %d confirmed, but only %d were handed out", tok, n.lastToken))
-	}
-	covered := 0
-	for covered < len(n.marks) && n.marks[covered].token <= tok {
-		covered++
-	}
-	if covered == 0 {
-		return
-	}
-	last := n.marks[covered-1].last
-	n.marks = append(n.marks[:0], n.marks[covered:]...)
-	i := 0
-	for i < len(n.outstanding) && n.outstanding[i].Zxid <= last {
-		i++
-	}
-	n.committed = append(n.committed, n.outstanding[:i]...)
-	rest := copy(n.outstanding, n.outstanding[i:])
-	clear(n.outstanding[rest:])
-	n.outstanding = n.outstanding[:rest]
-	n.lastCommitted = last
-}
-
-// Ready returns what is to be done and forgets it. All proposals since the last call become one append: they reach the
-// disk with one write and one sync.
+// Ready returns what is to be done and forgets it. All proposals since the last call become one append, so that they
+// reach the disk with one write and one sync, and one message per learner.
 func (n *Node) Ready() Ready {
-	var rd Ready
-	if len(n.fresh) > 0 {
-		n.lastToken++
-		n.persist[0] = PersistOp{Kind: PersistAppend, Token: n.lastToken, Generation: n.generation, Entries: n.fresh}
-		rd.Persist = n.persist[:]
-		n.marks = append(n.marks, mark{token: n.lastToken, last: n.lastProposed})
-		n.outstanding = append(n.outstanding, n.fresh...)
-		// The operation owns its slice: the disk goroutine reads it while the next proposals come in.
-		n.fresh = nil
+	n.appendFresh()
+	if n.role == RoleLeading {
+		n.pumpAll()
 	}
-	if len(n.committed) > 0 {
-		rd.Committed = n.committed
-		n.committed = nil
-	}
+	rd := n.out
+	rd.Persist = n.disk.takeOps()
+	n.out = Ready{}
 	return rd
 }
+
+// appendFresh hands what is new in the log to the disk.
+func (n *Node) appendFresh() {
+	if fresh, _ := n.hist.after(n.disk.handed, n.hist.last()); len(fresh) > 0 {
+		n.disk.append(fresh, n.generation)
+	}
+}
+
+// takeCommitted moves on with what is committed and durable here, and forgets what nobody needs in memory.
+func (n *Node) takeCommitted() {
+	upTo := min(n.committed, n.disk.durable)
+	if n.planted(PlantApplyUndurable) {
+		upTo = min(n.committed, n.hist.last())
+	}
+	if n.planted(PlantApplyUncommitted) && n.role != RoleLooking {
+		upTo = n.disk.durable
+	}
+	if upTo > n.applied && n.disk.restoring == 0 {
+		entries, ok := n.hist.after(n.applied, upTo)
+		if !ok {
+			panic(fmt.Sprintf("zab: %v is applied and not in memory, the log in memory begins after %v", n.applied, n.hist.prev))
+		}
+		if len(n.out.Committed) == 0 {
+			n.out.Committed = entries
+		} else {
+			n.out.Committed = append(n.out.Committed[:len(n.out.Committed):len(n.out.Committed)], entries...)
+		}
+		if len(entries) > 0 {
+			n.applied = entries[len(entries)-1].Zxid
+		}
+	}
+	if n.role == RoleStandalone {
+		n.hist.trim(n.applied, 0, 0)
+		return
+	}
+	n.hist.trim(min(n.applied, n.disk.durable), windowEntriesMin, windowBytesMax)
+}
+
+func (n *Node) send(m Message) {
+	m.From = n.cfg.ID
+	n.out.Send = append(n.out.Send, m)
+}
+
+func (n *Node) hangup(conn ConnID, why string) {
+	n.out.Hangup = append(n.out.Hangup, Hangup{Conn: conn, Why: why})
+}
+
+// deliver hands a message to the layer above.
+func (n *Node) deliver(m *Message) { n.out.Delivered = append(n.out.Delivered, *m) }

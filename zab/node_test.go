@@ -65,16 +65,6 @@ func TestConfirmingATokenConfirmsAllBefore(t *testing.T) {
 	require.Equal(t, all, committed(n.Ready()))
 }
 
-func TestConfirmationOfAnEndedRoleIsIgnored(t *testing.T) {
-	n := NewFixedEpoch(Config{})
-	propose(n, 1)
-	op := n.Ready().Persist[0]
-	n.Step(Input{Kind: InputPersisted, Token: op.Token, Generation: op.Generation - 1})
-	require.Empty(t, n.Ready().Committed)
-	n.Step(Input{Kind: InputPersisted, Token: op.Token, Generation: op.Generation})
-	require.Len(t, n.Ready().Committed, 1)
-}
-
 func TestCounterNeverReachesItsReservedValues(t *testing.T) {
 	n := NewFixedEpoch(Config{LastZxid: zxid.Make(3, zxid.CounterMax-1)})
 	require.Equal(t, []zxid.Zxid{zxid.Make(3, zxid.CounterMax), zxid.Make(4, 1), zxid.Make(4, 2)}, propose(n, 3))

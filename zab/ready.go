@@ -25,9 +25,12 @@ type PersistOp struct {
 	Token Token
 	// Generation is that of the role which asked; a confirmation for a role that has ended is ignored.
 	Generation uint32
-	Entries    []Entry    // PersistAppend
-	Zxid       zxid.Zxid  // PersistTruncate, PersistInstallSnapshot
-	Epoch      zxid.Epoch // PersistSetAccepted, PersistSetCurrent
+	Entries    []Entry   // PersistAppend
+	Zxid       zxid.Zxid // PersistTruncate, PersistInstallSnapshot
+	// Reload, of PersistTruncate, says that the state has applied more than is left: the shell loads it anew from disk
+	// after the truncation, as after PersistInstallSnapshot, and hands it over before it confirms the token.
+	Reload bool
+	Epoch  zxid.Epoch // PersistSetAccepted, PersistSetCurrent
 }
 
 // Hangup asks the shell to close a connection, after what was sent on it before.
@@ -45,6 +48,9 @@ type HistoryRequest struct {
 	Resume SnapshotProgress
 	// LogOnly forbids the answer with a snapshot: the learner is in the middle of the log already.
 	LogOnly bool
+	// SnapshotOnly forbids the answer with entries: the learner's log and this one part at an unknown point. The snapshot
+	// must not be older than After; if there is none, the answer is an error.
+	SnapshotOnly bool
 }
 
 // History answers a HistoryRequest: a part of the log, or a snapshot to be transferred.
@@ -86,8 +92,8 @@ type Ready struct {
 	// History asks for parts of the log.
 	History []HistoryRequest
 
-	// Restored is set when the state is replaced by the snapshot of that zxid, which PersistInstallSnapshot has made
-	// durable. It happens before Committed.
+	// Restored is set when the state is replaced by what the shell has loaded after PersistInstallSnapshot, or after
+	// PersistTruncate with Reload. Its last transaction is that Zxid. It happens before Committed.
 	Restored *SnapshotFile
 	// Committed is to be applied, in order. Each entry is durable on a quorum and on this server.
 	Committed []Entry

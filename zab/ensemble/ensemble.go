@@ -1,4 +1,7 @@
 // Package ensemble knows who belongs to an ensemble and which sets of servers decide for it. It is a pure leaf.
+//
+// A Config comes from the members (New), from the lines of a configuration file (FromLines), or from a text as servers
+// hand it to each other and as clients find it in /zookeeper/config (Parse). It is immutable.
 package ensemble
 
 import (
@@ -32,13 +35,14 @@ type Config struct {
 	version int64
 	members []Member // by id
 	voters  []zxid.ServerID
+	quorums verifier
 }
 
-// New makes a configuration. The members may come in any order; an id may be used once, and at least one member must
-// have a vote.
+// New makes a configuration in which the majority of the voters decides. The members may come in any order; an id may be
+// used once, and at least one member must have a vote.
 func New(members []Member, version int64) (*Config, error) {
 	c := &Config{version: version, members: slices.Clone(members)}
-	slices.SortFunc(c.members, func(a, b Member) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(c.members, byID)
 	for i, m := range c.members {
 		if i > 0 && c.members[i-1].ID == m.ID {
 			return nil, fmt.Errorf("ensemble: two members have the id %d", m.ID)
@@ -50,8 +54,23 @@ func New(members []Member, version int64) (*Config, error) {
 	if len(c.voters) == 0 {
 		return nil, fmt.Errorf("ensemble: none of the %d members has a vote", len(members))
 	}
+	c.quorums = majority{c.voters}
 	return c, nil
 }
+
+// NewHierarchical makes a configuration in which groups decide: a quorum is a majority of the groups, and in each of
+// these the servers that are part of it have more than half of the group's weight. Every voter belongs to exactly one
+// group. Groups without any weight do not count.
+func NewHierarchical(members []Member, version int64, groups []Group, weights []Weight) (*Config, error) {
+	c, err := New(members, version)
+	if err != nil {
+		return nil, err
+	}
+	c.quorums, err = newHierarchy(c.voters, groups, weights)
+	return c, err
+}
+
+func byID(a, b Member) int { return cmp.Compare(a.ID, b.ID) }
 
 // Version tells configurations apart: the zxid of the reconfiguration that made it, 0 for the one from the files.
 func (c *Config) Version() int64 { return c.version }
@@ -77,13 +96,35 @@ func (c *Config) Voter(id zxid.ServerID) bool {
 	return ok
 }
 
-// Quorum reports whether the servers for which has is true can decide. has is asked about voters only.
-func (c *Config) Quorum(has func(zxid.ServerID) bool) bool {
-	n := 0
-	for _, id := range c.voters {
-		if has(id) {
-			n++
-		}
-	}
-	return 2*n > len(c.voters)
+// Electable reports whether a server may lead: it has a vote, and the vote has weight.
+func (c *Config) Electable(id zxid.ServerID) bool { return c.Voter(id) && c.quorums.weight(id) > 0 }
+
+// Hierarchical reports whether groups decide rather than the plain majority.
+func (c *Config) Hierarchical() bool {
+	_, ok := c.quorums.(*hierarchy)
+	return ok
+}
+
+// Quorum reports whether the servers for which has is true can decide. has is asked about voters only. Any two quorums
+// have a server in common.
+func (c *Config) Quorum(has func(zxid.ServerID) bool) bool { return c.quorums.quorum(has) }
+
+// Equal reports whether o has the same members, with the same roles, addresses and client addresses, and decides in the
+// same way. The versions are not looked at.
+func (c *Config) Equal(o *Config) bool {
+	return slices.EqualFunc(c.members, o.members, Member.Equal) && c.quorums.equal(o.quorums)
+}
+
+// Equal reports whether two members are the same in every respect. The order of the addresses does not matter.
+func (m Member) Equal(o Member) bool {
+	return m.ID == o.ID && m.Observer == o.Observer && m.ClientPort == o.ClientPort && m.ClientHost == o.ClientHost &&
+		slices.Equal(sortedAddresses(m.Addresses), sortedAddresses(o.Addresses))
+}
+
+func sortedAddresses(list []Address) []Address {
+	list = slices.Clone(list)
+	slices.SortFunc(list, func(a, b Address) int {
+		return cmp.Or(cmp.Compare(a.Host, b.Host), cmp.Compare(a.QuorumPort, b.QuorumPort), cmp.Compare(a.ElectionPort, b.ElectionPort))
+	})
+	return list
 }

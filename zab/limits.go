@@ -1,0 +1,27 @@
+package zab
+
+const (
+	// windowEntriesMin is how many committed transactions are kept in memory for learners whatever their size is, within
+	// four times windowBytesMax. It is ZooKeeper's default and minimum of commitLogCount.
+	windowEntriesMin = 500
+	// windowBytesMax bounds the payloads in memory of transactions that are applied here.
+	windowBytesMax = 16 << 20
+	// inflightBytesMax bounds what was sent to one learner and is not acknowledged. Beyond it the learner is served again
+	// when it has answered, from memory or from disk.
+	inflightBytesMax = 8 << 20
+	// proposalBytesMax bounds the payloads of one PROPOSAL, if it has more than one transaction.
+	proposalBytesMax = 512 << 10
+	// entryOverheadBytes is what a transaction counts beyond its payload.
+	entryOverheadBytes = 64
+
+	// finalizeWaitMs is how long an election waits for voters that can be reached and have not agreed, once a quorum has.
+	finalizeWaitMs = 200
+	// resendMinMs and resendMaxMs bound the time after which a server that is looking for a leader says so again. The
+	// time doubles while nothing happens.
+	resendMinMs, resendMaxMs = 200, 2000
+
+	// epochMax is the highest epoch that ZooKeeper can represent in a zxid.
+	epochMax = 1<<31 - 1
+	// counterMargin is how many zxids of an epoch are left when its leader makes room for the next.
+	counterMargin = 1 << 20
+)
