@@ -7,6 +7,8 @@ import (
 	"github.com/magiconair/properties"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	_ "zabra/internal/seeded"
 )
 
 func TestScan(t *testing.T) {

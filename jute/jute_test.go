@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	_ "zabra/internal/seeded"
 )
 
 func TestEncoderGolden(t *testing.T) {

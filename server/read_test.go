@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	_ "zabra/internal/seeded"
 )
 
 func appendFrame(b, body []byte) []byte {

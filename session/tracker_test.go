@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	_ "zabra/internal/seeded"
 	"zabra/zab/zxid"
 )
 
@@ -124,10 +125,10 @@ func TestSetTimeout(t *testing.T) {
 func TestAddAgain(t *testing.T) {
 	tr := NewTracker(1000)
 	h := tr.Add(1, 4000, 0)
-	h.SetOwner(17)
+	h.SetOwner(Owner{Server: 3, Conn: 17})
 	require.Empty(t, run(t, tr, 3000))
 	require.Same(t, h, tr.Add(1, 6000, 3000))
-	require.Equal(t, uint64(17), h.Owner())
+	require.Equal(t, Owner{Server: 3, Conn: 17}, h.Owner())
 	require.Equal(t, 1, tr.Len())
 	require.Equal(t, map[zxid.SessionID]int64{1: 10_000}, run(t, tr, 20_000))
 }

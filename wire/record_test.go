@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	_ "zabra/internal/seeded"
 	"zabra/jute"
 	"zabra/zab/zxid"
 )

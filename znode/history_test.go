@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	_ "zabra/internal/seeded"
 	"zabra/wire"
 	"zabra/zab/zxid"
 )

@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	_ "zabra/internal/seeded"
 )
 
 // both runs a test on the real file system and on the one in memory.
