@@ -3,6 +3,7 @@ package conf
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // complete replaces "not given" by the value that serves, and raises what ZooKeeper raises.
@@ -19,6 +20,14 @@ func (l *loader) complete() {
 	}
 	c.JuteMaxBufferExtraBytes = max(c.JuteMaxBufferExtraBytes, extraBytesMin)
 	c.JuteMaxBufferExtraBytes = min(c.JuteMaxBufferExtraBytes, math.MaxInt32-c.JuteMaxBufferBytes)
+	if c.ConnectToLearnerMasterLimitTicks == 0 {
+		c.ConnectToLearnerMasterLimitTicks = max(c.InitLimitTicks, 0)
+	}
+	if c.ElectionPortBindRetry < 0 {
+		const name = "electionPortBindRetry"
+		l.warn(c.sources[name], name, "%d is negative, %d is used, as ZooKeeper does", c.ElectionPortBindRetry, electionPortBindRetryDefault)
+		c.ElectionPortBindRetry = electionPortBindRetryDefault
+	}
 	c.SnapCount = max(c.SnapCount, snapCountMin)
 	c.SnapSizeLimitKB = max(c.SnapSizeLimitKB, 0)
 	c.TxnLogSizeLimitKB = max(c.TxnLogSizeLimitKB, 0)
@@ -61,7 +70,7 @@ func ticks(tickMs int32, n int64) int32 { return int32(min(int64(tickMs)*n, math
 // Validate returns an *Error with everything that keeps a server from running with c, for configurations that were put
 // together or changed by hand. Those of Load need no second look.
 func (c *Config) Validate() error {
-	if faults := c.check(); len(faults) > 0 {
+	if faults := slices.Concat(c.check(), c.checkSize(), c.checkMyID()); len(faults) > 0 {
 		return &Error{Path: c.Path, Faults: faults}
 	}
 	return nil
@@ -81,7 +90,7 @@ func (c *Config) check() (faults []Fault) {
 	wrong(c.TickTimeMs < 0, "tickTime", "%d is not a length of time", c.TickTimeMs)
 	wrong(c.MinSessionTimeoutMs > c.MaxSessionTimeoutMs, "minSessionTimeout", "minSessionTimeout must not be larger than maxSessionTimeout")
 	wrong(c.MaxSessionTimeoutMs <= 0 && c.TickTimeMs > 0, "maxSessionTimeout", "%d is not a length of time", c.MaxSessionTimeoutMs)
-	wrong(c.ElectionAlg != 3, "electionAlg", "Invalid electionAlg value. Only 3 is supported.")
+	wrong(c.ElectionAlg != electionAlgFast, "electionAlg", "Invalid electionAlg value. Only 3 is supported.")
 	wrong(c.JuteMaxBufferBytes < juteBytesMin, "jute.maxbuffer", "%d is less than %d", c.JuteMaxBufferBytes, juteBytesMin)
 	wrong(c.JuteMaxBufferExtraBytes < extraBytesMin, "jute.maxbuffer.extrasize", "%d is less than %d", c.JuteMaxBufferExtraBytes, extraBytesMin)
 	wrong(c.SnapCount < snapCountMin, "snapCount", "%d is less than %d", c.SnapCount, snapCountMin)
@@ -94,5 +103,5 @@ func (c *Config) check() (faults []Fault) {
 	wrong(c.SnapshotCompression != "" && c.SnapshotCompression != "gz" && c.SnapshotCompression != "snappy", "snapshot.compression.method", "%q is not gz or snappy", c.SnapshotCompression)
 	wrong(c.ContainerCheckIntervalMs < 1, "znode.container.checkIntervalMs", "%d is less than 1", c.ContainerCheckIntervalMs)
 	wrong(c.ContainerMaxPerMinute < 1, "znode.container.maxPerMinute", "%d is less than 1", c.ContainerMaxPerMinute)
-	return append(faults, c.checkSize()...)
+	return append(faults, c.checkEnsemble()...)
 }

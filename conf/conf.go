@@ -1,7 +1,8 @@
 // Package conf turns a ZooKeeper configuration file into one validated Config.
 //
 // The path through the package: Load reads the file, scan splits it as java.util.Properties does, the table in keys.go
-// parses each value into a typed field, check decides whether the whole makes sense. All faults of a file come back
+// parses each value into a typed field, the server lines become an ensemble.Config, check decides whether the whole makes
+// sense. All faults of a file come back
 // together in one *Error, with line numbers; what is merely odd is a warning in Config.Warnings.
 //
 // Three sources are merged. Keys that ZooKeeper parses directly come from the file only. Every other key of the file
@@ -15,6 +16,7 @@ import (
 	"net"
 	"strconv"
 
+	"zabra/zab/ensemble"
 	"zabra/zab/zxid"
 )
 
@@ -132,6 +134,16 @@ type Config struct {
 
 	// InitLimitTicks and SyncLimitTicks bound a learner's start and lag. Unused by a standalone server.
 	InitLimitTicks, SyncLimitTicks int
+	// ConnectToLearnerMasterLimitTicks bounds the time in which a learner has to be connected to its leader. Effective:
+	// InitLimitTicks unless the file says otherwise.
+	ConnectToLearnerMasterLimitTicks int
+	// CnxTimeoutMs bounds the time of connecting to another server's election port.
+	CnxTimeoutMs int
+	// ElectionPortBindRetry is how often the binding of the election port is tried; 0 is for ever.
+	ElectionPortBindRetry int
+	// QuorumListenOnAllIPs binds the quorum and the election port on every interface, not on the address of the server's
+	// own line.
+	QuorumListenOnAllIPs bool
 	// ElectionAlg is always 3.
 	ElectionAlg int
 	// PeerType is "participant" or "observer", as the file says.
@@ -145,8 +157,13 @@ type Config struct {
 	// DynamicConfigFile is the file that holds the server lines, or "".
 	DynamicConfigFile string
 	// Servers are the server lines, by id.
-	Servers []Server
-	// MyID is the number in the file myid of DataDir, Unset without that file.
+	Servers []ensemble.Member
+	// Ensemble is the membership, whose version is that in the name of DynamicConfigFile; nil for a standalone server.
+	Ensemble *ensemble.Config
+	// NextEnsemble is a membership that another ZooKeeper server has left behind in the file <Path>.dynamic.next: a change
+	// that was proposed and not yet known to be committed. nil without that file.
+	NextEnsemble *ensemble.Config
+	// MyID is the number in the file myid of DataDir, Unset without that file. In an ensemble it is that of a member.
 	MyID zxid.ServerID
 
 	// sources remembers where each key was set. A key that is missing has its default.

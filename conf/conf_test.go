@@ -162,8 +162,6 @@ func TestFaults(t *testing.T) {
 		{"no participants", base + "standaloneEnabled=false", "zoo.cfg: standaloneEnabled = false then number of participants should be >0"},
 		{"observers alone", base + "server.1=a:1:2:observer", "zoo.cfg: Observers w/o participants is an invalid configuration"},
 		{"observers and one voter", base + "server.1=a:1:2\nserver.2=b:1:2:observer", "zoo.cfg: Observers w/o quorum is an invalid configuration"},
-		{"ensemble", base + "server.1=a:1:2\nserver.2=b:1:2\nserver.3=c:1:2", "zoo.cfg: ensembles are not supported yet by this version: 3 voters are configured"},
-		{"ensemble of one", base + "standaloneEnabled=false\nserver.1=a:1:2", "zoo.cfg: ensembles are not supported yet by this version: standaloneEnabled=false asks for one of one server"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -84,6 +84,10 @@ var keys = []key{
 
 	strictInt("initLimit", func(c *Config) *int { return &c.InitLimitTicks }),
 	strictInt("syncLimit", func(c *Config) *int { return &c.SyncLimitTicks }),
+	strictInt("connectToLearnerMasterLimit", func(c *Config) *int { return &c.ConnectToLearnerMasterLimitTicks }),
+	propInt("cnxTimeout", property, 1, math.MaxInt32, func(c *Config) *int { return &c.CnxTimeoutMs }),
+	propInt("electionPortBindRetry", property, math.MinInt32, math.MaxInt32, func(c *Config) *int { return &c.ElectionPortBindRetry }),
+	strictBool("quorumListenOnAllIPs", func(c *Config) *bool { return &c.QuorumListenOnAllIPs }),
 	strictInt("electionAlg", func(c *Config) *int { return &c.ElectionAlg }),
 	{"peerType", direct, setPeerType, showText(func(c *Config) *string { return &c.PeerType })},
 	strictBool("reconfigEnabled", func(c *Config) *bool { return &c.ReconfigEnabled }),
@@ -93,7 +97,11 @@ var keys = []key{
 }
 
 const (
-	superDigestKey = "DigestAuthenticationProvider.superDigest"
+	// electionAlgFast is the only election algorithm that is left.
+	electionAlgFast = 3
+	// electionPortBindRetryDefault also stands for negative numbers.
+	electionPortBindRetryDefault = 3
+	superDigestKey               = "DigestAuthenticationProvider.superDigest"
 	// kbMax keeps sizes in kilobytes representable in bytes.
 	kbMax = math.MaxInt64 >> 10
 )
@@ -129,7 +137,9 @@ func defaults() *Config {
 		DigestAuthEnabled:                 true,
 		DigestAuthAlg:                     "SHA1",
 		Admin:                             Admin{Enabled: true, Address: "0.0.0.0", Port: 8080, CommandURL: "/commands", IdleTimeoutMs: 30000},
-		ElectionAlg:                       3,
+		CnxTimeoutMs:                      5000,
+		ElectionPortBindRetry:             electionPortBindRetryDefault,
+		ElectionAlg:                       electionAlgFast,
 		PeerType:                          "participant",
 		StandaloneEnabled:                 true,
 		MyID:                              Unset,

@@ -7,8 +7,6 @@ const (
 	myidBytesMax = 4096
 	// faultsMax bounds the faults that are reported of one file.
 	faultsMax = 100
-	// addressesMax bounds the addresses of one server line.
-	addressesMax = 64
 	// snapRetainCountMin is the least number of snapshots that a purge keeps, as in ZooKeeper.
 	snapRetainCountMin = 3
 	// snapCountMin is what ZooKeeper raises smaller values to.

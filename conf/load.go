@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"zabra/zab/ensemble"
 )
 
 // Load reads the configuration file at path; "" stands for the built-in configuration. overrides are the -D properties
@@ -77,7 +79,9 @@ type given struct {
 type loader struct {
 	cfg      *Config
 	given    map[string]given
-	servers  []given // server.N, group*, weight*
+	servers  []given // server.N, group*, weight*; each key once when serverLines is through
+	badLines bool    // not every one of them could be read
+	badMyID  bool    // the file myid is there and cannot be read
 	faults   []Fault
 	warnings []Fault
 
@@ -140,7 +144,7 @@ func (l *loader) file(path string, text []byte) {
 	}
 	for _, e := range entries {
 		g := fromEntry(e, path)
-		if strings.HasPrefix(g.key, "server.") || strings.HasPrefix(g.key, "group") || strings.HasPrefix(g.key, "weight") {
+		if ensemble.Belongs(g.key) {
 			l.servers = append(l.servers, g)
 			continue
 		}
@@ -185,9 +189,20 @@ func (l *loader) finish() (*Config, error) {
 	l.dynamicFile()
 	l.serverLines()
 	l.myID()
+	l.ensemble()
+	for _, g := range all {
+		l.applyFieldless(g)
+	}
 	l.clientAddress()
 	l.complete()
-	for _, f := range l.cfg.check() {
+	faults := l.cfg.check()
+	if !l.badLines {
+		faults = append(faults, l.cfg.checkSize()...)
+	}
+	if !l.badMyID {
+		faults = append(faults, l.cfg.checkMyID()...)
+	}
+	for _, f := range faults {
 		s, ok := l.cfg.sources[f.Key]
 		if !ok {
 			s.file = l.cfg.Path
@@ -204,20 +219,33 @@ func (l *loader) finish() (*Config, error) {
 	return l.cfg, nil
 }
 
-// apply puts one value into its field, or says why there is none.
+// apply puts one value into its field, if it has one.
 func (l *loader) apply(g given) {
-	if k, ok := lookup(g.key); ok {
-		remark, err := k.set(l.cfg, g.value)
-		if err != nil {
-			l.fault(g.source, g.label, "%s", err.Error())
-		}
-		if remark != "" {
-			l.warn(g.source, g.label, "%s", remark)
-		}
-		l.cfg.sources[g.key] = g.source
+	k, ok := lookup(g.key)
+	if !ok {
+		return
+	}
+	remark, err := k.set(l.cfg, g.value)
+	if err != nil {
+		l.fault(g.source, g.label, "%s", err.Error())
+	}
+	if remark != "" {
+		l.warn(g.source, g.label, "%s", remark)
+	}
+	l.cfg.sources[g.key] = g.source
+}
+
+// applyFieldless judges a value that has no field. It must be known whether there is an ensemble.
+func (l *loader) applyFieldless(g given) {
+	if _, ok := lookup(g.key); ok {
 		return
 	}
 	remark, err, known := fieldless(g.key, g.value)
+	if l.cfg.Ensemble != nil && err == nil {
+		if r, e, concerns := amongServers(g.key, g.value); concerns {
+			remark, err, known = r, e, true
+		}
+	}
 	switch {
 	case err != nil:
 		l.fault(g.source, g.label, "%s", err.Error())

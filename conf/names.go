@@ -22,10 +22,10 @@ var inert = names(`
 	maxWriteQueuePollTime commitLogCount snapshotSizeFactor db.autocreate enableEagerACLCheck
 	jvm.pause.monitor jvm.pause.sleep.time.ms jvm.pause.info-threshold.ms jvm.pause.warn-threshold.ms
 	fips-mode kinit security.auth_to_local kerberos. requireKerberosConfig
-	quorum.cnxn.threads.size connectToLearnerMasterLimit observerMasterPort quorumListenOnAllIPs syncEnabled observer.
+	quorum.cnxn.threads.size observerMasterPort syncEnabled observer.
 	localSessionsEnabled localSessionsUpgradingEnabled oraclePath group* weight*
 	multiAddress.reachabilityCheckEnabled multiAddress.reachabilityCheckTimeoutMs
-	electionPortBindRetry cnxTimeout quorumCnxnTimeoutMs tcpKeepAlive fastleader. leaderServes leader. learner.
+	quorumCnxnTimeoutMs tcpKeepAlive fastleader. leaderServes leader. learner.
 	leaderConnectDelayDuringRetryMs observerMaster. forceSnapshotSync portUnification sslQuorumReloadCertFiles
 	forward_learner_requests_to_commit_processor_disabled follower.
 	requireClientAuthScheme jaasLoginRenew testingonly.initialZxid test.allowDiscontinuousProposals
@@ -81,10 +81,10 @@ var unsupported = map[string]string{
 // strictBooleans and strictIntegers are direct keys without a field: what they say has no effect, but a value that
 // ZooKeeper refuses to start with is refused here, too.
 var (
-	strictBooleans = names(`quorumListenOnAllIPs syncEnabled localSessionsEnabled localSessionsUpgradingEnabled sslQuorum
+	strictBooleans = names(`syncEnabled localSessionsEnabled localSessionsUpgradingEnabled sslQuorum
 		portUnification sslQuorumReloadCertFiles quorum.auth.enableSasl quorum.auth.serverRequireSasl
 		quorum.auth.learnerRequireSasl jvm.pause.monitor multiAddress.reachabilityCheckEnabled`)
-	strictIntegers = names(`observerMasterPort connectToLearnerMasterLimit quorum.cnxn.threads.size secureClientPort
+	strictIntegers = names(`observerMasterPort quorum.cnxn.threads.size secureClientPort
 		multiAddress.reachabilityCheckTimeoutMs`)
 	// directOnly are the other direct keys without a field: like the strict ones, a -D of that name means nothing.
 	directOnly = names(`secureClientPortAddress oraclePath quorum.auth.learner.saslLoginContext

@@ -6,9 +6,13 @@ import (
 	"unicode/utf16"
 )
 
-// withoutEffect are the keys with a field that a standalone server of this version makes no use of.
-var withoutEffect = names(`admin.enableServer admin.serverAddress admin.serverPort admin.commandURL admin.idleTimeout
-	flushDelay maxBatchSize initLimit syncLimit electionAlg peerType`)
+var (
+	// withoutEffect are the keys with a field that this version makes no use of.
+	withoutEffect = names(`admin.enableServer admin.serverAddress admin.serverPort admin.commandURL admin.idleTimeout
+		flushDelay maxBatchSize electionAlg peerType`)
+	// ensembleOnly are those that a standalone server makes no use of.
+	ensembleOnly = names(`initLimit syncLimit connectToLearnerMasterLimit cnxTimeout electionPortBindRetry quorumListenOnAllIPs`)
+)
 
 // String renders the effective configuration as a file that parses to the same configuration: first what was set, then
 // the defaults, then what has no effect, each under a comment that says so. Keys without a value are comments. The one
@@ -23,7 +27,7 @@ func (c *Config) String() string {
 			fmt.Fprintf(&missing, "# %s is set, and not shown\n", k.name)
 		case !ok:
 			fmt.Fprintf(&missing, "# %s is not set\n", k.name)
-		case withoutEffect[k.name]:
+		case withoutEffect[k.name], ensembleOnly[k.name] && c.Ensemble == nil:
 			fmt.Fprintf(&idle, "%s=%s\n", k.name, escape(value))
 		case given:
 			fmt.Fprintf(&set, "%s=%s\n", k.name, escape(value))
@@ -31,12 +35,11 @@ func (c *Config) String() string {
 			fmt.Fprintf(&unset, "%s=%s\n", k.name, escape(value))
 		}
 	}
-	for _, s := range c.Servers {
-		comment := ""
+	for _, line := range c.memberLines() {
 		if c.DynamicConfigFile != "" {
-			comment = "# "
+			line = "# " + line
 		}
-		fmt.Fprintf(&set, "%sserver.%d=%s\n", comment, s.ID, escape(s.String()))
+		set.WriteString(line + "\n")
 	}
 	origin := c.Path
 	switch {
@@ -45,8 +48,29 @@ func (c *Config) String() string {
 	case origin == "":
 		origin = "the command line"
 	}
-	return fmt.Sprintf("# set by %s\n%s\n# defaults\n%s\n# accepted, without effect on a standalone server of this version\n%s\n# without a value\n%s",
-		escape(origin), set.String(), unset.String(), idle.String(), missing.String())
+	kind := "on a standalone server of"
+	if c.Ensemble != nil {
+		kind = "in"
+	}
+	return fmt.Sprintf("# set by %s\n%s\n# defaults\n%s\n# accepted, without effect %s this version\n%s\n# without a value\n%s",
+		escape(origin), set.String(), unset.String(), kind, idle.String(), missing.String())
+}
+
+// memberLines renders the server lines, and those of groups and weights, without the version.
+func (c *Config) memberLines() (lines []string) {
+	if c.Ensemble != nil {
+		lines = strings.Split(c.Ensemble.Text(), "\n")
+		lines = lines[:len(lines)-1]
+	} else {
+		for _, m := range c.Servers {
+			lines = append(lines, fmt.Sprintf("%s=%s", memberKey(m.ID), m.Text()))
+		}
+	}
+	for i, line := range lines {
+		key, value, _ := strings.Cut(line, "=")
+		lines[i] = key + "=" + escape(value)
+	}
+	return lines
 }
 
 // escape writes a value so that scan reads it back.

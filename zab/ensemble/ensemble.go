@@ -66,8 +66,12 @@ func NewHierarchical(members []Member, version int64, groups []Group, weights []
 	if err != nil {
 		return nil, err
 	}
-	c.quorums, err = newHierarchy(c.voters, groups, weights)
-	return c, err
+	h, err := newHierarchy(c.voters, groups, weights)
+	if err != nil {
+		return nil, err
+	}
+	c.quorums = h
+	return c, nil
 }
 
 func byID(a, b Member) int { return cmp.Compare(a.ID, b.ID) }
