@@ -1,6 +1,10 @@
 package zab
 
-import "zabra/zab/zxid"
+import (
+	"math"
+
+	"zabra/zab/zxid"
+)
 
 // election is the state of a server that looks for a leader: ZooKeeper's fast leader election. Everyone proposes the
 // best server it has heard of, best by epoch, then last transaction, then id, until a quorum proposes the same.
@@ -18,9 +22,17 @@ type election struct {
 	resendMs         int64
 	// agreedAtMs is when a quorum agreed while others could still speak up; 0 if it has not.
 	agreedAtMs int64
+	// out are servers that take no part at present: nobody waits for them.
+	out map[zxid.ServerID]bool
+	// avoid could not be connected to; until then it is not joined on the word of others.
+	avoid        zxid.ServerID
+	avoidUntilMs int64
 	// retired servers take no part any more.
 	retired bool
 }
+
+// noLeader is the vote of a server that takes no part in the election: its disk is busy, or it is being shut down.
+var noLeader = Vote{Leader: math.MinInt64}
 
 // becomeLooking ends the present role. The connections of that role are closed and its unfinished business is dropped;
 // what the disk was given is waited for before the first vote, so that there is one writer to the log and the vote is true.
@@ -47,7 +59,11 @@ func (n *Node) becomeLooking(why string) {
 	}
 	n.election.running, n.election.beganMs = false, n.nowMs
 	n.election.ballots, n.election.settled = make(map[zxid.ServerID]Message), make(map[zxid.ServerID]Message)
+	n.election.out = make(map[zxid.ServerID]bool)
 	n.tryElection()
+	if !n.election.running && n.role == RoleLooking {
+		n.notifyMembers()
+	}
 }
 
 // tryElection begins the election as soon as the disk is idle.
@@ -66,6 +82,9 @@ func (n *Node) tryElection() {
 	}
 	n.election.running = true
 	round := n.election.round + 1
+	if !n.cfg.Ensemble.Voter(n.cfg.ID) {
+		round = 0 // without a vote it goes by the rounds of the others
+	}
 	for _, id := range n.cfg.Ensemble.Voters() {
 		round = max(round, n.election.ballots[id].Round)
 	}
@@ -130,13 +149,23 @@ func (n *Node) notifyAll() {
 
 // notify tells one server the present vote, or that which made the present leader.
 func (n *Node) notify(to zxid.ServerID) {
-	if n.election.retired || n.role == RoleLooking && !n.election.running {
-		return
-	}
-	n.send(Message{
+	m := Message{
 		Kind: MessageNotification, To: to, Vote: n.election.vote, Round: n.election.round, Role: n.role,
 		ConfigVersion: n.cfg.Ensemble.Version(),
-	})
+	}
+	if n.role == RoleLooking && !n.election.running {
+		m.Vote = noLeader
+	}
+	n.send(m)
+}
+
+// notifyMembers tells everyone, those without a vote as well.
+func (n *Node) notifyMembers() {
+	for _, m := range n.cfg.Ensemble.Members() {
+		if m.ID != n.cfg.ID {
+			n.notify(m.ID)
+		}
+	}
 }
 
 // handleNotification is for every role. Who looks for a leader is told what is known here.
@@ -144,20 +173,32 @@ func (n *Node) handleNotification(m *Message) {
 	if m.From == n.cfg.ID {
 		return
 	}
+	if n.leaderChanged(m) {
+		n.becomeLooking("the server that was elected does not lead")
+	}
 	if n.role != RoleLooking {
-		if m.Role == RoleLooking {
+		if m.Role == RoleLooking && m.Vote != noLeader {
 			n.notify(m.From)
 		}
 		return
 	}
 	voter := n.cfg.Ensemble.Voter(m.From)
 	if !voter && m.Role == RoleLooking {
-		n.notify(m.From)
+		if n.cfg.Ensemble.Voter(n.cfg.ID) {
+			n.notify(m.From)
+		}
+		return
+	}
+	if voter && m.Role == RoleLooking && m.Vote == noLeader {
+		n.lookPast(m.From)
+		n.election.out[m.From] = true
+		n.checkElection()
 		return
 	}
 	if !voter || !n.cfg.Ensemble.Voter(m.Vote.Leader) {
 		return
 	}
+	delete(n.election.out, m.From)
 	switch m.Role {
 	case RoleLooking:
 		n.handleBallot(m)
@@ -173,20 +214,25 @@ func (n *Node) handleNotification(m *Message) {
 func (n *Node) handleBallot(m *Message) {
 	e := &n.election
 	delete(e.settled, m.From)
-	if old, ok := e.ballots[m.From]; ok && old.Round > m.Round {
+	old, ok := e.ballots[m.From]
+	if ok && old.Round > m.Round {
 		return // overtaken on the way
 	}
+	first := !ok || old.Round != m.Round
 	e.ballots[m.From] = *m
 	switch {
 	case !e.running:
 	case m.Round > e.round:
 		n.startRound(m.Round)
+	case m.Round < e.round && !n.cfg.Ensemble.Voter(n.cfg.ID):
 	case m.Round < e.round:
 		n.notify(m.From)
 	case n.better(m.Vote, e.vote):
 		e.vote = m.Vote
 		e.agreedAtMs, e.resendMs = 0, resendMinMs
 		n.notifyAll()
+	case first:
+		n.notify(m.From) // it may have begun to look after this server's vote went out
 	}
 }
 
@@ -218,7 +264,8 @@ func (n *Node) stepLooking(in *Input) {
 	case InputConnected:
 		n.hangup(in.Conn, "no leader is known here yet")
 	case InputResign:
-		n.election.retired = true
+		n.election.retired, n.election.running, n.election.agreedAtMs = true, false, 0
+		n.notifyMembers()
 	}
 	e := &n.election
 	if e.running && n.role == RoleLooking && n.nowMs >= e.resendAtMs {
@@ -272,12 +319,13 @@ func (n *Node) checkElection() {
 func (n *Node) establishedLeader() (Message, bool) {
 	for _, id := range n.cfg.Ensemble.Voters() {
 		m, ok := n.election.settled[id]
-		if !ok || m.Role != RoleLeading || id == n.cfg.ID {
+		if !ok || m.Role != RoleLeading || id == n.cfg.ID || id == n.election.avoid && n.nowMs < n.election.avoidUntilMs {
 			continue
 		}
+		// This server itself counts: joining is always safe, for only promises and acknowledgements decide.
 		if n.cfg.Ensemble.Quorum(func(v zxid.ServerID) bool {
 			b, ok := n.election.settled[v]
-			return ok && b.Vote.Leader == id
+			return v == n.cfg.ID || ok && b.Vote.Leader == id
 		}) {
 			return m, true
 		}
@@ -300,7 +348,7 @@ func (n *Node) agreed() bool {
 // allHeard reports whether nobody who can be reached could still change the result: all of them agree.
 func (n *Node) allHeard() bool {
 	for _, v := range n.cfg.Ensemble.Voters() {
-		if v == n.cfg.ID || !n.links[v] {
+		if v == n.cfg.ID || !n.links[v] || n.election.out[v] {
 			continue
 		}
 		if b, ok := n.election.ballots[v]; !ok || b.Round != n.election.round || b.Vote != n.election.vote {
@@ -315,7 +363,7 @@ func (n *Node) decide() {
 	e := &n.election
 	e.running, e.agreedAtMs = false, 0
 	e.tookMs = n.nowMs - e.beganMs
-	e.ballots, e.settled = nil, nil
+	e.ballots, e.settled, e.out = nil, nil, nil
 	switch {
 	case e.vote.Leader == n.cfg.ID:
 		n.becomeLeading()
@@ -324,12 +372,7 @@ func (n *Node) decide() {
 	default:
 		n.becomeLearner(RoleObserving)
 	}
-	// Who has not agreed yet, or has no vote, learns the result from this.
-	for _, m := range n.cfg.Ensemble.Members() {
-		if m.ID != n.cfg.ID {
-			n.notify(m.ID)
-		}
-	}
+	n.notifyMembers() // who has not agreed yet, or has no vote, learns the result from this
 }
 
 func (e *election) wakeAtMs() int64 {

@@ -16,6 +16,8 @@ type history struct {
 	prev    zxid.Zxid
 	entries []Entry
 	bytes   int // of the entries' payloads
+	// dropped are the bytes that trim has let go and the slice still holds.
+	dropped int
 	// ends are the last transactions of the epochs in the log, as far back as is known, ascending. The last one is the
 	// last transaction.
 	ends []zxid.Zxid
@@ -46,6 +48,10 @@ func follows(prev, z zxid.Zxid) bool {
 	}
 	return z > prev && z.Counter() == zxid.CounterMin
 }
+
+// beginning reports whether z stands for the beginning of an epoch later than that of prev. It holds no transaction:
+// ZooKeeper names a snapshot so that was taken before the first one of an epoch.
+func beginning(prev, z zxid.Zxid) bool { return z.Counter() == 0 && z.Epoch() > prev.Epoch() }
 
 // append adds entries that follow the last one.
 func (h *history) append(entries []Entry) {
@@ -82,7 +88,8 @@ func (h *history) after(z, upTo zxid.Zxid) ([]Entry, bool) {
 		return nil, false
 	}
 	i, j := h.index(z), h.index(upTo)
-	if z != h.prev && (i == 0 || h.entries[i-1].Zxid != z) {
+	begins := z.Counter() == 0 && i < len(h.entries) && h.entries[i].Zxid == z+1
+	if z != h.prev && !begins && (i == 0 || h.entries[i-1].Zxid != z) {
 		return nil, false
 	}
 	if j <= i {
@@ -123,17 +130,19 @@ func (h *history) trim(z zxid.Zxid, countMin, bytesMax int) {
 	n, limit := 0, h.index(z)
 	for n < limit && (h.bytes > bytesMax || len(h.entries)-n > countMin && h.bytes > bytesMax/4) {
 		h.bytes -= len(h.entries[n].Payload)
+		h.dropped += len(h.entries[n].Payload) + entryOverheadBytes
 		n++
 	}
 	if n == 0 {
 		return
 	}
 	h.prev = h.entries[n-1].Zxid
-	if len(h.entries) == n {
-		h.entries = nil
-		return
+	live := h.entries[n:]
+	// Others may hold the slice, so what is dropped cannot be cleared: it goes when the slice is left behind.
+	if h.dropped > max(windowBytesMax/4, len(live)*entryOverheadBytes) || len(live) == 0 {
+		live, h.dropped = slices.Clone(live), 0
 	}
-	h.entries = h.entries[n:]
+	h.entries = live
 }
 
 // shared says where two logs part.

@@ -25,7 +25,9 @@ type leader struct {
 	learners []*peer
 	// deadlineMs bounds the present phase until the leadership is established.
 	deadlineMs int64
-	pings      pings
+	// lost are voters that say they follow another server, until they connect.
+	lost  []zxid.ServerID
+	pings pings
 }
 
 // stage is how far one learner has come.
@@ -79,7 +81,7 @@ type flight struct {
 func (n *Node) becomeLeading() {
 	n.generation++
 	n.role, n.phase = RoleLeading, PhaseDiscovery
-	n.leader = leader{deadlineMs: n.nowMs + n.cfg.InitLimitMs, initialLast: n.hist.last()}
+	n.leader = leader{deadlineMs: n.nowMs + min(n.cfg.InitLimitMs, connectLimitMs), initialLast: n.hist.last()}
 	n.epochBegun = 0
 	n.step = n.stepLeading
 	n.chooseEpoch()
@@ -123,10 +125,9 @@ func (n *Node) stepLeading(in *Input) {
 }
 
 func (n *Node) handlePropose(entries []Entry) {
-	if !n.leader.established && !n.planted(PlantServeBeforeQuorum) {
-		panic("zab: a proposal before the leadership is established")
+	if n.serving { // otherwise the term in which they were made has ended
+		n.propose(entries)
 	}
-	n.propose(entries)
 }
 
 func (ld *leader) byConn(conn ConnID) *peer {
@@ -164,6 +165,7 @@ func (n *Node) learnerArrived(id zxid.ServerID, conn ConnID) {
 		n.hangup(conn, "not leading")
 		return
 	}
+	n.leader.lost = slices.DeleteFunc(n.leader.lost, func(v zxid.ServerID) bool { return v == id })
 	p := &peer{conn: conn, id: id, voter: n.cfg.Ensemble.Voter(id), deadlineMs: n.nowMs + n.cfg.InitLimitMs}
 	n.leader.learners = append(n.leader.learners, p)
 	slices.SortFunc(n.leader.learners, func(a, b *peer) int { return cmp.Compare(a.conn, b.conn) })
@@ -198,9 +200,21 @@ func (n *Node) checkReachable() {
 		return
 	}
 	if !n.cfg.Ensemble.Quorum(func(id zxid.ServerID) bool {
-		return id == n.cfg.ID || n.links[id] || slices.ContainsFunc(n.leader.learners, func(p *peer) bool { return p.id == id })
+		connected := slices.ContainsFunc(n.leader.learners, func(p *peer) bool { return p.id == id })
+		return id == n.cfg.ID || connected || n.links[id] && !slices.Contains(n.leader.lost, id)
 	}) {
 		n.becomeLooking("too few voters can be reached")
+	}
+}
+
+// noteLost remembers that a voter has found another leader.
+func (n *Node) noteLost(m *Message) {
+	if n.role != RoleLeading || n.leader.established || m.Vote.Leader == n.cfg.ID || m.Role != RoleFollowing && m.Role != RoleLeading {
+		return
+	}
+	if !slices.Contains(n.leader.lost, m.From) {
+		n.leader.lost = append(n.leader.lost, m.From)
+		n.checkReachable()
 	}
 }
 
@@ -215,6 +229,7 @@ func (n *Node) heard(p *peer) {
 func (n *Node) leaderMessage(m *Message) {
 	if m.Kind == MessageNotification {
 		n.handleNotification(m)
+		n.noteLost(m)
 		return
 	}
 	p := n.leader.byConn(m.Conn)
@@ -246,7 +261,7 @@ func (n *Node) handleInfo(p *peer, m *Message) {
 	if p.stage != stageConnected {
 		return
 	}
-	if m.Epoch > epochMax {
+	if m.Epoch > epochMax || p.voter && m.Epoch > max(n.epochSeen, n.disk.accepted)+epochLeapMax {
 		n.dropLearner(p.conn, fmt.Sprintf("it claims to have accepted epoch %d", m.Epoch))
 		return
 	}
@@ -274,7 +289,8 @@ func (n *Node) chooseEpoch() {
 		ld.epoch = n.epochSeen
 	}
 	if ld.epoch > epochMax {
-		n.becomeLooking("no epoch is left")
+		n.election.retired = true
+		n.becomeLooking("no epoch is left: the ensemble needs fresh data directories")
 		return
 	}
 	ld.deadlineMs = n.nowMs + n.cfg.InitLimitMs
@@ -366,9 +382,9 @@ func (n *Node) handleAckNewLeader(p *peer, m *Message) {
 	n.heard(p)
 	n.acknowledged(p, m.Zxid)
 	n.maybeEstablish()
-	if n.role == RoleLeading && n.leader.established {
-		n.sayUpToDate(p)
+	if n.leader.established && p.stage == stageLevel {
 		n.advanceCommit()
+		n.sayUpToDate(p)
 	}
 }
 

@@ -32,7 +32,7 @@ type learner struct {
 func (n *Node) becomeLearner(role Role) {
 	n.generation++
 	n.role, n.phase = role, PhaseDiscovery
-	n.learner = learner{leader: n.election.vote.Leader, deadlineMs: n.nowMs + n.cfg.InitLimitMs}
+	n.learner = learner{leader: n.election.vote.Leader, deadlineMs: n.nowMs + min(n.cfg.InitLimitMs, connectLimitMs)}
 	n.step = n.stepLearner
 }
 
@@ -73,8 +73,29 @@ func (n *Node) stepLearner(in *Input) {
 		n.becomeLooking("this server is being shut down")
 	}
 	if (n.role == RoleFollowing || n.role == RoleObserving) && n.nowMs >= l.deadlineMs {
-		n.becomeLooking("the leader was not heard for too long")
+		n.giveUpLeader()
 	}
+}
+
+// giveUpLeader looks for a leader again after a silence. One that could not even be connected to is passed over for a
+// while, whatever others say of it.
+func (n *Node) giveUpLeader() {
+	if n.learner.conn == 0 {
+		n.election.avoid, n.election.avoidUntilMs = n.learner.leader, n.nowMs+connectLimitMs
+		n.becomeLooking("the leader that was elected cannot be connected to")
+		return
+	}
+	n.becomeLooking("the leader was not heard for too long")
+}
+
+// leaderChanged reports whether the server that was elected, and is not connected to yet, says itself that it will not
+// lead.
+func (n *Node) leaderChanged(m *Message) bool {
+	l := &n.learner
+	if n.role != RoleFollowing && n.role != RoleObserving || l.conn != 0 || m.From != l.leader || m.Role == RoleLeading {
+		return false
+	}
+	return m.Role != RoleLooking || m.Vote.Leader != l.leader || m.Round > n.election.round
 }
 
 func (n *Node) learnerConnected(peer zxid.ServerID, conn ConnID) {
@@ -174,12 +195,13 @@ func (n *Node) handleLeaderInfo(m *Message) error {
 	if n.planted(PlantVoteNotDurable) {
 		answer.Zxid = n.hist.last()
 	}
-	switch {
-	case m.Epoch < n.disk.accepted:
+	// What an observer has promised binds nobody: it may go back behind an epoch that came to nothing.
+	switch binding := n.role == RoleFollowing; {
+	case m.Epoch < n.disk.accepted && binding || m.Epoch < n.disk.current:
 		return fmt.Errorf("the leader proposes epoch %d, but epoch %d was accepted", m.Epoch, n.disk.accepted)
 	case m.Epoch > epochMax:
 		return fmt.Errorf("the leader proposes epoch %d, beyond what a zxid can hold", m.Epoch)
-	case m.Epoch == n.disk.accepted:
+	case m.Epoch <= n.disk.accepted:
 		answer.NoVote = true
 	default:
 		if n.planted(PlantAckEpochEarly) {
@@ -244,7 +266,7 @@ func (n *Node) handleProposal(m *Message) error {
 		return fmt.Errorf("%v before DIFF, TRUNC or a snapshot", m.Kind)
 	}
 	prev := n.hist.last()
-	if m.Zxid != prev && !n.planted(PlantSkipPredecessor) {
+	if m.Zxid != prev && !beginning(prev, m.Zxid) && !n.planted(PlantSkipPredecessor) {
 		return fmt.Errorf("%v follows %v, but the log ends at %v", m.Kind, m.Zxid, prev)
 	}
 	for i := range m.Entries {
@@ -267,6 +289,9 @@ func (n *Node) handleProposal(m *Message) error {
 }
 
 func (n *Node) handleCommit(z zxid.Zxid) error {
+	if beginning(n.hist.last(), z) {
+		z = n.hist.last()
+	}
 	if z > n.hist.last() {
 		return fmt.Errorf("COMMIT of %v, but the log ends at %v", z, n.hist.last())
 	}
@@ -306,20 +331,22 @@ func (n *Node) handleUpToDate(m *Message) error {
 		return fmt.Errorf("UPTODATE of epoch %d before its history", m.Epoch)
 	}
 	l.upToDate = true
-	l.serveFrom = m.Zxid
+	l.serveFrom = min(m.Zxid, n.hist.last())
 	n.phase = PhaseBroadcast
 	n.election.vote.Epoch = m.Epoch
 	n.heardLeader()
 	return n.handleCommit(m.Zxid)
 }
 
-// maybeServe lets clients in when everything is applied that was committed when the leader said UPTODATE.
+// maybeServe lets clients in when everything is applied that was committed when the leader said UPTODATE, and all that is
+// applied is committed: a state that was loaded at the start has the whole log, and may be ahead.
 func (n *Node) maybeServe() {
 	l := &n.learner
 	if n.planted(PlantServeEarly) && l.synced && n.disk.restoring == 0 {
 		n.serving = true
 	}
-	if !n.serving && l.upToDate && min(n.committed, n.disk.durable) >= l.serveFrom && n.disk.restoring == 0 {
+	level := min(n.committed, n.disk.durable) >= l.serveFrom
+	if l.upToDate && level && n.committed >= n.applied && n.disk.restoring == 0 {
 		n.serving = true
 	}
 }

@@ -64,7 +64,9 @@ func (n *Node) handleHistory(h *History) {
 		n.startSnapshot(p, h)
 	case p.header:
 		n.startOnDisk(p, h)
-	case h.Prev != p.sent || len(h.Entries) == 0:
+	case len(h.Entries) == 0 && beginning(h.Prev, n.hist.prev) && h.Prev == p.sent:
+		p.sent = n.hist.prev // nothing lies between
+	case len(h.Entries) == 0 || h.Prev != p.sent && !beginning(h.Prev, p.sent) || !follows(p.sent, h.Entries[0].Zxid):
 		n.dropLearner(p.conn, fmt.Sprintf("the log on disk does not go on after %v", p.sent))
 	default:
 		n.sendFromDisk(p, h.Entries)
