@@ -114,7 +114,7 @@ func (n *Node) startPings() {
 
 func (n *Node) handlePong(p *peer, m *Message) {
 	g := &n.leader.pings
-	if m.ID > g.round || m.ID <= p.pong && m.ID != 0 {
+	if m.ID > g.round || m.ID <= p.pong {
 		n.dropLearner(p.conn, fmt.Sprintf("it answers ping %d out of turn", m.ID))
 		return
 	}

@@ -56,6 +56,7 @@ func (n *Node) becomeLooking(why string) {
 	// What was proposed and not handed to the disk was not sent to anyone either.
 	if n.hist.last() > n.disk.handed {
 		n.hist.truncate(n.disk.handed)
+		n.committed = min(n.committed, n.hist.last())
 	}
 	n.election.running, n.election.beganMs = false, n.nowMs
 	n.election.ballots, n.election.settled = make(map[zxid.ServerID]Message), make(map[zxid.ServerID]Message)
@@ -108,7 +109,7 @@ func (n *Node) startRound(round uint64) {
 	own, voter := n.ownVote()
 	e.vote = own
 	if !voter {
-		e.vote = Vote{}
+		e.vote = noLeader
 	}
 	for _, id := range n.cfg.Ensemble.Voters() {
 		b, ok := e.ballots[id]
@@ -336,7 +337,7 @@ func (n *Node) establishedLeader() (Message, bool) {
 // agreed reports whether a quorum proposes the same as this server.
 func (n *Node) agreed() bool {
 	e := &n.election
-	return e.vote != (Vote{}) && n.cfg.Ensemble.Quorum(func(v zxid.ServerID) bool {
+	return e.vote != noLeader && n.cfg.Ensemble.Quorum(func(v zxid.ServerID) bool {
 		if v == n.cfg.ID {
 			return true
 		}

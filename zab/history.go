@@ -104,6 +104,20 @@ func (h *history) has(z zxid.Zxid) bool {
 	return ok
 }
 
+// holds reports whether z is in the log, as far as memory tells: what is older than entries is known by the ends of the
+// epochs.
+func (h *history) holds(z zxid.Zxid) bool {
+	if z >= h.prev {
+		return h.has(z)
+	}
+	for _, end := range h.ends {
+		if end.Epoch() == z.Epoch() {
+			return z <= end
+		}
+	}
+	return false
+}
+
 // truncate makes z the last transaction. It must be at least floor.
 func (h *history) truncate(z zxid.Zxid) {
 	if z < h.prev {

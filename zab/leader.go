@@ -416,6 +416,9 @@ func (n *Node) establish() {
 
 func (n *Node) sayUpToDate(p *peer) {
 	p.stage, p.committed = stageUpToDate, max(p.committed, min(n.committed, p.sent))
+	for i := range p.inflight {
+		p.inflight[i].sentMs = n.nowMs // until now it stood behind the history in the queue
+	}
 	n.send(Message{Kind: MessageUpToDate, To: p.id, Conn: p.conn, Epoch: n.leader.epoch, Zxid: p.committed})
 }
 

@@ -63,8 +63,7 @@ func (n *Node) stepLearner(in *Input) {
 			n.installSnapshot()
 		}
 	case InputSend:
-		if n.serving && l.conn != 0 {
-			m := *in.Message
+		if m := *in.Message; n.serving && l.conn != 0 && (m.Conn == 0 || m.Conn == l.conn) {
 			m.Conn, m.To = l.conn, l.leader
 			n.send(m)
 		}
@@ -161,6 +160,9 @@ func (n *Node) learnerHandle(m *Message) error {
 	case MessageTrunc:
 		return n.handleTrunc(m)
 	case MessageSnap:
+		if m.Snapshot.Zxid.Epoch() > n.learner.epoch {
+			return fmt.Errorf("SNAP of %v, beyond the epoch %d", m.Snapshot.Zxid, n.learner.epoch)
+		}
 		if m.Snapshot.Zxid < n.committed && !n.planted(PlantSnapshotTooOld) {
 			return fmt.Errorf("SNAP of %v, but %v is committed", m.Snapshot.Zxid, n.committed)
 		}
@@ -228,8 +230,8 @@ func (n *Node) handleDiff(m *Message) error {
 // handleTrunc makes the log end at m.Zxid. What the state has applied beyond that is undone by loading it anew.
 func (n *Node) handleTrunc(m *Message) error {
 	z := m.Zxid
-	if z > n.hist.last() || z < n.hist.floor {
-		return fmt.Errorf("TRUNC to %v, but the log reaches from %v to %v", z, n.hist.floor, n.hist.last())
+	if z < n.hist.floor || !n.hist.holds(z) {
+		return fmt.Errorf("TRUNC to %v, but the log reaches from %v to %v and has no such transaction", z, n.hist.floor, n.hist.last())
 	}
 	if z < n.committed {
 		return fmt.Errorf("TRUNC to %v, but %v is committed", z, n.committed)

@@ -84,6 +84,9 @@ const (
 
 // String returns the name of the role.
 func (r Role) String() string {
+	if r > RoleStandalone {
+		return fmt.Sprintf("ROLE-%d", uint8(r))
+	}
 	return [...]string{"LOOKING", "FOLLOWING", "LEADING", "OBSERVING", "STANDALONE"}[r]
 }
 
@@ -100,6 +103,9 @@ const (
 
 // String returns the name of the phase, as ZooKeeper's mntr does.
 func (p Phase) String() string {
+	if p > PhaseBroadcast {
+		return fmt.Sprintf("phase-%d", uint8(p))
+	}
 	return [...]string{"election", "discovery", "synchronization", "broadcast"}[p]
 }
 

@@ -211,7 +211,11 @@ func (n *Node) Ready() Ready {
 
 // appendFresh hands what is new in the log to the disk.
 func (n *Node) appendFresh() {
-	if fresh, _ := n.hist.after(n.disk.handed, n.hist.last()); len(fresh) > 0 {
+	fresh, ok := n.hist.after(n.disk.handed, n.hist.last())
+	if !ok {
+		panic(fmt.Sprintf("zab: the disk was given %v, which the log does not have", n.disk.handed))
+	}
+	if len(fresh) > 0 {
 		n.disk.append(fresh, n.generation)
 	}
 }

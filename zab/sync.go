@@ -157,7 +157,7 @@ func (n *Node) pump(p *peer) {
 		}
 		n.sendEntries(p, firstBatch(entries))
 	}
-	if p.stage == stageSyncing && !p.asking && p.sent == n.sendLimit(p) {
+	if p.stage == stageSyncing && !p.asking && p.sent == n.sendLimit(p) && (p.voter || n.leader.established) {
 		p.stage = stageNewLeader
 		n.send(Message{Kind: MessageNewLeader, To: p.id, Conn: p.conn, Epoch: n.leader.epoch, ConfigVersion: n.cfg.Ensemble.Version()})
 	}
