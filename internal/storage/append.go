@@ -131,6 +131,7 @@ func (s *Store) flush() error {
 	if s.cfg.NoForceSync {
 		return nil // the mark must not promise what no sync made true
 	}
+	s.state.rec.own = a.last
 	return s.setMark(position{File: a.live.first, End: a.live.end, Last: a.last}, false)
 }
 
@@ -147,12 +148,16 @@ func (s *Store) SnapshotDue() bool {
 }
 
 // SnapshotStarted begins a new log and starts counting anew. Transactions appended but not yet synced still go to the old
-// one. A failure ends the store; the next call returns it.
+// one. It announces the next call of WriteSnapshot: if history is cut or replaced between, that writes nothing. A failure
+// ends the store; the next call returns it.
 func (s *Store) SnapshotStarted() {
 	s.resetCounters()
 	if s.writable() != nil {
 		return
 	}
+	s.mu.Lock()
+	s.mu.announced = s.generation.Load()
+	s.mu.Unlock()
 	if s.Sync() == nil {
 		_ = s.roll() // the store keeps the failure
 	}

@@ -33,7 +33,7 @@ func (s *Store) Begin(last zxid.Zxid) error {
 	}
 	end := t.end
 	end.Last = last
-	if err := s.beginState(end); err != nil {
+	if err := s.beginState(t); err != nil {
 		return s.fail(err)
 	}
 	s.appender.last = last
@@ -120,7 +120,7 @@ func (s *Store) mendLogs(last zxid.Zxid) error {
 		return err
 	}
 	var whole []string
-	for _, z := range logNames(names) {
+	for _, z := range s.current(logNames(names)) {
 		name := s.logPath(logName(z))
 		info, err := s.fs.Stat(name)
 		if err != nil {

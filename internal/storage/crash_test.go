@@ -4,6 +4,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 
@@ -24,23 +25,45 @@ type world struct {
 	rng  *rand.Rand
 	disk *vfs.Mem
 
-	// history is everything appended, with the life that appended it as the tag; acked how much of it was
-	// acknowledged; kept the zxid up to which snapshots may have taken over.
-	history []zab.Entry
-	acked   int
-	life    uint64
-	checks  int
+	past
+	// replacing is the history that a snapshot being installed is about to bring, nil while none is.
+	replacing *past
+	epochs    promisedEpochs
+	life      uint64
+	checks    int
+	installs  int
 }
 
-// entry returns the index in the history of the first transaction after z.
-func (w *world) after(z zxid.Zxid) int {
-	for i, e := range w.history {
+// past is what was promised: history is everything appended after the transaction base, with the life that appended it as
+// the tag; acked is how much of it was acknowledged.
+type past struct {
+	base    zxid.Zxid
+	history []zab.Entry
+	acked   int
+}
+
+// after returns the index in the history of the first transaction after z.
+func (p *past) after(z zxid.Zxid) int {
+	for i, e := range p.history {
 		if e.Zxid > z {
 			return i
 		}
 	}
-	return len(w.history)
+	return len(p.history)
 }
+
+func (p *past) lastZxid() zxid.Zxid {
+	if len(p.history) == 0 {
+		return p.base
+	}
+	return p.history[len(p.history)-1].Zxid
+}
+
+// promisedEpochs are the epochs that the files may show: those acknowledged first, and behind them those of changes that
+// are under way.
+type promisedEpochs []Epochs
+
+func (p promisedEpochs) allow(fits func(Epochs) bool) bool { return slices.ContainsFunc(p, fits) }
 
 func (w *world) require(ok bool, format string, args ...any) {
 	if !ok {
@@ -57,7 +80,7 @@ func (w *world) ok(err error, what string) {
 func (w *world) config() Config {
 	return Config{SnapDir: "/data", PreAllocBytes: []int64{0, 8 << 10, 64 << 10}[w.seed%3], SnapCount: 2 + int(w.seed%20),
 		LogSizeLimitBytes: []int64{0, 3000}[w.seed%2], Rand: rand.New(rand.NewPCG(w.seed, 1)), Go: func(f func()) { f() },
-		Compression: []string{"", "gz", "snappy"}[w.seed%3]}
+		Compression: []string{"", "gz", "snappy"}[w.seed%3], Verify: checkSnapshot}
 }
 
 // batchMax is small in most worlds: then batches tear often and windows are narrow.
@@ -76,20 +99,25 @@ func (w *world) open(disk vfs.FS) *Store {
 }
 
 // recovered checks what a server finds on a disk: every acknowledged transaction, in order, and nothing else but the
-// beginning of what was appended behind. It returns the open store and how much of the history is there.
-func (w *world) recovered(disk *vfs.Mem, acked int) (*Store, int) {
+// beginning of what was appended behind; or, while a snapshot is being installed, that and nothing else. It returns the open
+// store and the history as far as it is there.
+func (w *world) recovered(disk *vfs.Mem, p past) (*Store, past) {
 	s := w.open(disk)
+	if r := w.replacing; r != nil && s.barrier.Load() == int64(r.base) {
+		p = *r
+	}
 	files, err := s.Snapshots()
 	w.ok(err, "list snapshots")
 	if len(files) == 0 {
-		w.require(acked == 0, "%d transactions were acknowledged, but there is no snapshot", acked)
+		w.require(p.acked == 0 && p.base == 0, "%d transactions were acknowledged, but there is no snapshot", p.acked)
 		entries, err := readLog(s, 0)
 		w.ok(err, "read log")
 		w.require(len(entries) == 0, "logs without a snapshot")
-		return s, 0
+		return s, past{}
 	}
 	n := -1
 	for i, f := range files {
+		w.require(f.Zxid >= p.base, "%s is older than the snapshot that was installed", f.Name)
 		r, err := s.OpenSnapshot(f)
 		w.ok(err, f.Name)
 		w.ok(checkSnapshot(r, f), f.Name)
@@ -97,45 +125,111 @@ func (w *world) recovered(disk *vfs.Mem, acked int) (*Store, int) {
 		if i >= snapRetainMin {
 			continue // its logs may have been purged, while its removal was lost
 		}
-		from := w.after(f.Zxid)
+		from := p.after(f.Zxid)
 		entries, err := readLog(s, f.Zxid)
 		w.ok(err, "read log after "+f.Name)
 		got := from + len(entries)
-		w.require(got >= acked, "after %s: %d transactions are left, %d were acknowledged", f.Name, got, acked)
-		w.require(got <= len(w.history), "after %s: %d transactions, only %d were appended", f.Name, got, len(w.history))
+		w.require(got >= p.acked, "after %s: %d transactions are left, %d were acknowledged", f.Name, got, p.acked)
+		w.require(got <= len(p.history), "after %s: %d transactions, only %d were appended", f.Name, got, len(p.history))
 		for k, e := range entries {
-			want := w.history[from+k]
+			want := p.history[from+k]
 			w.require(e.Zxid == want.Zxid && string(e.Payload) == string(want.Payload), "transaction %v differs from what was appended as %v", e.Zxid, want.Zxid)
 		}
 		w.require(n < 0 || n == got, "from different snapshots the log ends differently")
 		n = got
 	}
-	return s, n
+	return s, past{base: p.base, history: p.history[:n:n], acked: n}
 }
 
 // begin opens the store for appending and lets the strict reader have a look.
-func (w *world) begin(s *Store, disk *vfs.Mem, n int) {
-	last := zxid.Zxid(0)
-	if n > 0 {
-		last = w.history[n-1].Zxid
-	}
-	w.ok(s.Begin(last), "begin")
+func (w *world) begin(s *Store, disk *vfs.Mem, p past) {
+	w.ok(s.Begin(p.lastZxid()), "begin")
 	base, entries, err := referenceLoad(w.t, disk, "/data/version-2")
 	w.ok(err, "ZooKeeper would not start")
-	w.require(w.after(base)+len(entries) == n, "ZooKeeper sees %d transactions, we %d", w.after(base)+len(entries), n)
+	w.require(p.after(base)+len(entries) == len(p.history), "ZooKeeper sees %d transactions, we %d", p.after(base)+len(entries), len(p.history))
+	w.checkEpochs(s, p.lastZxid())
+	w.checkHistory(s, p)
+}
+
+// checkEpochs sees the epochs before and after the start: each is the acknowledged one or that which was on its way, and
+// after the start they fit the log.
+func (w *world) checkEpochs(s *Store, last zxid.Zxid) {
+	e, err := s.Epochs()
+	w.ok(err, "epochs")
+	e.CurrentTmp, e.HasCurrentTmp = 0, false
+	w.require(w.epochs.allow(func(p Epochs) bool { return p.Accepted == e.Accepted && p.HasAccepted == e.HasAccepted }),
+		"accepted epoch of %v is none of %v", e, w.epochs)
+	w.require(w.epochs.allow(func(p Epochs) bool { return p.Current == e.Current && p.HasCurrent == e.HasCurrent }),
+		"current epoch of %v is none of %v", e, w.epochs)
+	accepted, current, err := s.EpochsForStart(last)
+	w.ok(err, "epochs for the start")
+	w.require(accepted >= current && current >= last.Epoch(), "epochs %d and %d, but the last transaction is %v", accepted, current, last)
+	w.require(accepted >= e.Accepted && current >= e.Current, "an epoch went back")
+}
+
+// checkHistory asks for the log as another server would, from a random point on.
+func (w *world) checkHistory(s *Store, p past) {
+	at := w.rng.IntN(len(p.history) + 1)
+	after := p.base
+	if at > 0 {
+		after = p.history[at-1].Zxid
+	}
+	h := s.History(zab.HistoryRequest{After: after, LogOnly: true}, 64<<20)
+	if h.Err != nil {
+		oldest := p.base // the log must reach back to each snapshot that is kept
+		files, err := s.Snapshots()
+		w.ok(err, "snapshots")
+		for _, f := range files[:min(len(files), snapRetainMin)] {
+			oldest = f.Zxid
+		}
+		w.require(after < oldest, "history after %v: %v", after, h.Err)
+		return
+	}
+	w.require(h.Prev == after, "history after %v begins behind %v", after, h.Prev)
+	w.require(len(h.Entries) == len(p.history)-at, "history after %v has %d entries of %d", after, len(h.Entries), len(p.history)-at)
+	for k, e := range h.Entries {
+		w.require(string(e.Payload) == string(p.history[at+k].Payload), "history after %v: entry %v", after, e.Zxid)
+	}
 }
 
 // check crashes the disk and sees what is left of it, twice: the recovery itself may crash too.
-func (w *world) check(acked int) {
+func (w *world) check(p past) {
 	w.checks++
 	disk := w.disk.CrashClone(w.rng)
-	s, n := w.recovered(disk, acked)
-	w.begin(s, disk, n)
+	if w.rng.IntN(2) == 0 { // the very opening may crash: it ends an installation
+		disk = w.openingCrashes(disk)
+	}
+	s, found := w.recovered(disk, p)
+	w.begin(s, disk, found)
 	again := disk.CrashClone(w.rng) // Begin has acknowledged everything that it found
 	s.crash()
-	s, m := w.recovered(again, n)
-	w.require(m == n, "after a second crash %d transactions are left of %d", m, n)
+	was := w.epochs
+	w.epochs = promisedEpochs{w.readEpochs(disk)}
+	s, left := w.recovered(again, found)
+	w.epochs = was
+	w.require(len(left.history) == len(found.history), "after a second crash %d transactions are left of %d", len(left.history), len(found.history))
 	s.crash()
+}
+
+// openingCrashes opens the directory and returns the disk as a crash during that leaves it.
+func (w *world) openingCrashes(disk *vfs.Mem) *vfs.Mem {
+	fault := vfs.NewFault(disk)
+	at, crashed := w.rng.IntN(20), disk
+	fault.Observe(func(op vfs.Op, err error) {
+		if at--; at == 0 && op.Kind.Changes() {
+			crashed = disk.CrashClone(w.rng)
+		}
+	})
+	w.open(fault).crash()
+	return crashed
+}
+
+func (w *world) readEpochs(disk *vfs.Mem) Epochs {
+	s := &Store{fs: disk, snapDir: "/data/version-2"}
+	e, err := s.Epochs()
+	w.ok(err, "epochs")
+	e.CurrentTmp, e.HasCurrentTmp = 0, false
+	return e
 }
 
 // crash ends a store without another operation on its disk.
@@ -150,15 +244,13 @@ func (s *Store) crash() {
 	s.unlock()
 }
 
-// live runs one server until it crashes in the middle of an operation. It returns false when it was closed in peace.
+// live runs one server until it crashes in the middle of an operation, or is closed in peace.
 func (w *world) live() {
 	w.life++
 	steps := 5 + w.rng.IntN(25)
-	crashAt := w.rng.IntN(steps * 6)
+	crashAt := w.rng.IntN(steps * 8)
 	fault := vfs.NewFault(w.disk)
-	var next *vfs.Mem
-	var nextAcked int
-	var nextHistory []zab.Entry
+	var next *world // as it is at the crash
 	busy := false
 	fault.Observe(func(op vfs.Op, err error) {
 		if busy || !op.Kind.Changes() || next != nil {
@@ -167,49 +259,87 @@ func (w *world) live() {
 		busy = true // the checks below do operations of their own
 		defer func() { busy = false }()
 		if w.rng.IntN(4) == 0 {
-			w.check(w.acked)
+			w.check(w.past)
 		}
 		if crashAt--; crashAt < 0 {
-			nextAcked, nextHistory = w.acked, w.history
-			if next = w.disk.CrashClone(w.rng); w.rng.IntN(4) == 0 {
-				next = w.disk.Clone() // only the process dies
-			}
+			next = w.crashed()
 		}
 	})
-	s, n := w.recoveredBy(fault)
-	w.history = w.history[:n]
-	w.begin(s, w.disk, n)
-	w.acked = n
+	s := w.recoveredBy(fault)
+	e := startEpochs(w.readEpochs(w.disk), w.lastZxid().Epoch())
+	w.epochs = append(w.epochs, w.readEpochs(w.disk), e)
+	w.begin(s, w.disk, w.past)
+	w.acked = len(w.history)
+	w.require(w.readEpochs(w.disk) == e, "epochs at the start are %v, not %v", w.readEpochs(w.disk), e)
+	w.epochs = promisedEpochs{e}
 	for i := 0; i < steps && next == nil; i++ {
 		w.step(s, fault)
 	}
 	if next == nil && w.rng.IntN(2) == 0 {
-		w.ok(s.Close(), "close")
-		w.acked = len(w.history)
-		w.check(w.acked)
+		w.closeStore(s)
 		return
 	}
 	if next == nil {
-		next, nextAcked, nextHistory = w.disk.CrashClone(w.rng), w.acked, w.history
+		next = w.crashed()
 	}
 	s.crash()
-	w.disk, w.acked, w.history = next, nextAcked, nextHistory
+	w.disk, w.past, w.replacing, w.epochs = next.disk, next.past, next.replacing, next.epochs
+}
+
+// startEpochs returns what the epoch files are to say after a start.
+func startEpochs(e Epochs, last zxid.Epoch) Epochs {
+	if !e.HasAccepted {
+		e.Accepted, e.HasAccepted = last, true
+	}
+	if !e.HasCurrent {
+		e.Current, e.HasCurrent = last, true
+	}
+	if e.Current < last {
+		e.Current, e.Accepted = last, max(last, e.Accepted)
+	}
+	return e
+}
+
+// closeStore closes the store, which may raise the epochs to those of the log.
+func (w *world) closeStore(s *Store) {
+	e := startEpochs(w.readEpochs(w.disk), w.lastZxid().Epoch())
+	w.epochs = append(w.epochs, e)
+	w.ok(s.Close(), "close")
+	w.acked = len(w.history)
+	w.require(w.readEpochs(w.disk) == e, "epochs after the end are %v, not %v", w.readEpochs(w.disk), e)
+	w.epochs = promisedEpochs{e}
+	w.check(w.past)
+}
+
+// crashed returns the world as a crash at this moment leaves it.
+func (w *world) crashed() *world {
+	next := *w
+	if next.disk = w.disk.CrashClone(w.rng); w.rng.IntN(4) == 0 {
+		next.disk = w.disk.Clone() // only the process dies
+	}
+	return &next
 }
 
 // recoveredBy opens the store of this life on the observed disk, and writes the first snapshot if there is none.
-func (w *world) recoveredBy(fault *vfs.Fault) (*Store, int) {
-	probe, n := w.recovered(w.disk, w.acked)
+func (w *world) recoveredBy(fault *vfs.Fault) *Store {
+	probe, found := w.recovered(w.disk.Clone(), w.past)
 	probe.crash()
+	was := w.past
 	s := w.open(fault)
+	w.past, w.replacing = found, nil
+	w.acked = min(was.acked, found.acked) // until Begin
+	w.require(s.barrier.Load() == int64(found.base) || found.base == was.base, "opened twice, with different results")
 	if files, err := s.Snapshots(); err == nil && len(files) == 0 {
 		w.ok(writeSnapshot(s, 0, w.rng.IntN(5000)), "first snapshot")
 	}
-	return s, n
+	_, err := readLog(s, newestSnapshot(w.t, s))
+	w.ok(err, "read log")
+	return s
 }
 
 // step does one random thing.
 func (w *world) step(s *Store, fault *vfs.Fault) {
-	switch p := w.rng.IntN(20); {
+	switch p := w.rng.IntN(24); {
 	case p < 14:
 		w.append(s, fault)
 	case p < 16:
@@ -222,6 +352,10 @@ func (w *world) step(s *Store, fault *vfs.Fault) {
 		w.ok(writeSnapshot(s, w.lastZxid(), w.rng.IntN(9000)), "snapshot")
 	case p < 19:
 		w.ok(s.Purge(snapRetainMin, checkSnapshot), "purge")
+	case p < 20:
+		w.install(s)
+	case p < 22:
+		w.setEpoch(s)
 	default:
 		if n := w.acked - w.rng.IntN(4); n > 0 && n < len(w.history) && w.acked == len(w.history) {
 			w.truncate(s, n)
@@ -229,11 +363,37 @@ func (w *world) step(s *Store, fault *vfs.Fault) {
 	}
 }
 
-func (w *world) lastZxid() zxid.Zxid {
-	if len(w.history) == 0 {
-		return 0
+// install receives and installs the snapshot of another history: it ends before ours, behind it, or where ours does.
+func (w *world) install(s *Store) {
+	z := max(w.base, w.lastZxid()+zxid.Zxid(w.rng.IntN(12))-6)
+	if w.rng.IntN(4) == 0 {
+		z = zxid.Make(w.lastZxid().Epoch()+1, uint32(w.rng.IntN(9)))
 	}
-	return w.history[len(w.history)-1].Zxid
+	if z <= w.base {
+		return // the barrier would not tell the two apart
+	}
+	compression := []string{"", "gz", "snappy"}[w.rng.IntN(3)]
+	receive(w.t, s, z, compression, w.rng.IntN(9000))
+	w.replacing = &past{base: z}
+	w.ok(s.Perform(zab.PersistOp{Kind: zab.PersistInstallSnapshot, Zxid: z}), "install")
+	w.past, w.replacing = past{base: z}, nil
+	w.installs++
+}
+
+// setEpoch raises an epoch, the way in which they are raised.
+func (w *world) setEpoch(s *Store) {
+	e := w.epochs[0]
+	op := zab.PersistOp{Kind: zab.PersistSetAccepted, Epoch: max(e.Accepted, w.lastZxid().Epoch()) + zxid.Epoch(w.rng.IntN(2))}
+	if e.Accepted > e.Current && w.rng.IntN(2) == 0 {
+		op = zab.PersistOp{Kind: zab.PersistSetCurrent, Epoch: e.Accepted}
+		e.Current, e.HasCurrent = op.Epoch, true
+	} else {
+		e.Accepted, e.HasAccepted = op.Epoch, true
+	}
+	w.epochs = append(w.epochs, e)
+	w.ok(s.Perform(op), "set epoch")
+	w.epochs = promisedEpochs{e}
+	w.acked = len(w.history)
 }
 
 // append logs a few transactions and acknowledges them when Sync returns, and not before that really synced.
@@ -280,12 +440,12 @@ func (w *world) truncate(s *Store, n int) {
 }
 
 func (w *world) run() {
-	w.disk = vfs.NewMem()
+	w.disk, w.epochs = vfs.NewMem(), promisedEpochs{{}}
 	for range 3 + w.rng.IntN(3) {
 		w.live()
 	}
-	s, n := w.recovered(w.disk, w.acked)
-	w.begin(s, w.disk, n)
+	s, found := w.recovered(w.disk, w.past)
+	w.begin(s, w.disk, found)
 	w.ok(s.Close(), "close")
 }
 
@@ -295,13 +455,14 @@ func TestCrash(t *testing.T) {
 		seeds = min(seeds, 60)
 	}
 	var mu sync.Mutex
-	checks := 0
+	checks, installs := 0, 0
 	run := func(seed uint64) {
 		w := &world{t: t, seed: seed, rng: rand.New(rand.NewPCG(seed, 0))}
 		w.run()
 		mu.Lock()
 		defer mu.Unlock()
 		checks += w.checks
+		installs += w.installs
 	}
 	if *crashSeed != 0 {
 		run(*crashSeed)
@@ -310,8 +471,9 @@ func TestCrash(t *testing.T) {
 	for seed := range seeds {
 		run(seed + 1)
 	}
-	t.Logf("%d worlds, %d crashes looked into", seeds, checks)
+	t.Logf("%d worlds, %d crashes looked into, %d snapshots installed", seeds, checks, installs)
 	require.Greater(t, checks, int(seeds))
+	require.Greater(t, installs, int(seeds)/4)
 }
 
 // The crash test must notice a store that acknowledges too early: without syncs it has to find a loss soon.

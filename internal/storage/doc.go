@@ -2,7 +2,8 @@
 // on the same directory. README.md holds the assumptions about the disk and the rules that follow from them.
 //
 // The way in: Open, OpenSnapshot and OpenLog to load, Begin, then Append and Sync for ever. WriteSnapshot and Purge run
-// beside.
+// beside. A member of an ensemble has more to do: EpochsForStart, then Perform for whatever the core wants on disk; History
+// and OpenTransfer bring another server level, Receive and InstallSnapshot are that server's side.
 //
 // # Transaction log
 //
@@ -33,5 +34,8 @@
 // # Small files
 //
 // acceptedEpoch and currentEpoch hold a decimal number. zabra.state is drawn in state.go. zabra.lock is empty and locked
-// while a server runs. zabra.*.tmp are unfinished and removed at start.
+// while a server runs. zabra.received is a snapshot on its way from another server, zabra.received.info the note about it:
+// one line of text, see receivedNote. zabra.*.tmp are unfinished and removed at start.
+//
+// superseded, beside version-2, holds what the last installed snapshot has replaced. It is never read.
 package storage

@@ -68,6 +68,15 @@ var (
 	ErrNotBegun = errors.New("storage: the log is not open for appending")
 	// ErrNoSnapshot refuses the first log of a directory without a snapshot: ZooKeeper does not start on one.
 	ErrNoSnapshot = errors.New("storage: the directory has no snapshot: one must be durable before the first transaction")
+	// ErrNoSnapshotToSend is the answer when another server needs a snapshot and there is none that is whole.
+	ErrNoSnapshotToSend = errors.New("storage: no snapshot is whole: none can be handed on")
 	// ErrNotInLog refuses to cut the log at a transaction that it does not hold.
 	ErrNotInLog = errors.New("storage: the log does not hold the transaction to cut at")
+
+	// errSuperseded ends what went on beside a cut or an installation: it was about a history that does not count any more.
+	errSuperseded = errors.New("storage: the history was cut or replaced meanwhile")
+	// errTooOld says that the log does not reach back to what was asked for.
+	errTooOld = errors.New("storage: the log does not reach back that far")
+	// errReceptionEnded is the answer of a reception that was given up or that another one took over.
+	errReceptionEnded = errors.New("storage: this reception has ended")
 )

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"zabra/internal/storage/vfs"
+	"zabra/zab"
 	"zabra/zab/zxid"
 )
 
@@ -126,6 +128,10 @@ func FuzzState(f *testing.F) {
 	rec := stateRecord{seq: 3, epochs: epochPair{-1, -1}}
 	f.Add(rec.encode(), true)
 	f.Add([]byte{}, false)
+	rec.install, rec.barrier = installIntent{zxid: 7, newest: 9, suffix: 1}, 5
+	f.Add(rec.encode(), true)
+	rec.install = noInstall
+	f.Add(rec.encode(), true)
 	f.Fuzz(func(t *testing.T, b []byte, seal bool) {
 		if seal && len(b) >= stateSlotBytes {
 			b = bytes.Clone(b)
@@ -137,13 +143,19 @@ func FuzzState(f *testing.F) {
 		writeFile(t, m, "/data/version-2/zabra.state", b)
 		s, err := Open(m, testConfig())
 		if err != nil {
-			require.True(t, errors.Is(err, errStateVersion), "%v", err)
+			// A snapshot that is announced is not there.
+			require.True(t, errors.Is(err, errStateVersion) || errors.Is(err, fs.ErrNotExist), "%v", err)
 			return
 		}
 		defer s.crash()
 		if _, err := readLog(s, 0); err == nil {
 			require.NoError(t, s.Begin(0))
-			appendSync(t, s, txns(1, 2)...)
+			require.NoError(t, s.Append(txns(1, 2)))
+			if err := s.Sync(); err != nil { // a barrier behind everything that is there
+				require.ErrorIs(t, err, ErrNoSnapshot)
+				return
+			}
+			require.LessOrEqual(t, len(s.History(zab.HistoryRequest{}, 1<<20).Entries), 2)
 		}
 	})
 }

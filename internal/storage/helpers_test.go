@@ -116,6 +116,35 @@ func checkSnapshot(r io.Reader, f zab.SnapshotFile) error {
 	return nil
 }
 
+// snapshotBytes returns the stand-in for a snapshot, compressed.
+func snapshotBytes(t testing.TB, z zxid.Zxid, compression string, size int) []byte {
+	t.Helper()
+	m := vfs.NewMem()
+	cfg := testConfig()
+	cfg.Compression = compression
+	s, err := Open(m, cfg)
+	require.NoError(t, err)
+	defer s.crash()
+	require.NoError(t, writeSnapshot(s, z, size))
+	return readFile(t, m, "/data/version-2/"+snapshotName(z, compression))
+}
+
+// receive takes a whole snapshot from server 7, in pieces.
+func receive(t testing.TB, s *Store, z zxid.Zxid, compression string, size int) zab.SnapshotFile {
+	t.Helper()
+	b := snapshotBytes(t, z, compression, size)
+	f := zab.SnapshotFile{Zxid: z, Name: snapshotName(z, compression)}
+	r, err := s.Receive(7, f, int64(len(b)), 0)
+	require.NoError(t, err)
+	for len(b) > 0 {
+		n, err := r.Write(b[:min(len(b), 1000)])
+		require.NoError(t, err)
+		b = b[n:]
+	}
+	require.NoError(t, r.Finish(func(r io.Reader) error { return checkSnapshot(r, f) }))
+	return f
+}
+
 // newStore opens a fresh directory with its first snapshot, ready to append.
 func newStore(t testing.TB, fsys vfs.FS, cfg Config) *Store {
 	t.Helper()
@@ -226,4 +255,10 @@ func loadFixture(t testing.TB, name string) *vfs.Mem {
 
 func isHealthy(fixture string) bool {
 	return !strings.HasPrefix(fixture, "corrupt-") || fixture == "corrupt-none"
+}
+
+// acceptAll takes any file for a whole snapshot, once it was read.
+func acceptAll(r io.Reader, _ zab.SnapshotFile) error {
+	_, err := io.Copy(io.Discard, r)
+	return err
 }

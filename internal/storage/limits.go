@@ -53,6 +53,22 @@ const (
 	snappyBlockBytes    = 32 << 10
 	snappyBlockBytesMax = 1 << 20
 
+	// snapshotSizeFactorDefault is ZooKeeper's, logServedBytes the size up to which the log is handed on whatever the size
+	// of the snapshot: reading it costs less than everything around a transfer.
+	snapshotSizeFactorDefault = 0.33
+	logServedBytes            = 16 << 20
+	// historyCursors is how many places in the log are remembered at which an answer of History ended: more than there are
+	// servers that catch up at a time.
+	historyCursors = 32
+	// historyArenaBytes is the unit in which History takes memory for payloads.
+	historyArenaBytes = 64 << 10
+	// receivedBytesMax bounds the size of a snapshot that is received. Disks of that size are rare, and mistakes are not.
+	receivedBytesMax = 1 << 42
+	// receivedSyncBytes is how much of a received snapshot a restart may cost: so often it is synced, and noted how far.
+	receivedSyncBytes = 64 << 20
+	// receivedInfoBytesMax bounds the note about a received snapshot.
+	receivedInfoBytesMax = 512
+
 	// snapRetainMin is the fewest snapshots that a purge keeps.
 	snapRetainMin = 3
 	// snapCountMin is the fewest transactions between two snapshots.

@@ -21,6 +21,9 @@ const (
 	logTmpName       = "zabra.log.tmp"
 	snapshotTmpName  = "zabra.snapshot.tmp"
 	stateTmpName     = "zabra.state.tmp"
+	receivedName     = "zabra.received"
+	receivedInfoName = "zabra.received.info"
+	supersededDir    = "superseded" // beside version-2
 	initializeMarker = "initialize"
 )
 
@@ -83,6 +86,12 @@ func logNames(names []string) []zxid.Zxid {
 	}
 	slices.Sort(logs)
 	return logs
+}
+
+// current leaves out the logs that a snapshot which was installed has replaced.
+func (s *Store) current(logs []zxid.Zxid) []zxid.Zxid {
+	barrier := zxid.Zxid(s.barrier.Load())
+	return slices.DeleteFunc(logs, func(z zxid.Zxid) bool { return barrier > 0 && z <= barrier })
 }
 
 // follows tells whether z may come directly after prev in a log: the next counter, or the first one of a later epoch.

@@ -3,4 +3,4 @@
 package storage
 
 // crashSeeds is how many worlds the crash test runs.
-const crashSeeds = 500
+const crashSeeds = 200

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 
 	"zabra/zab"
 	"zabra/zab/zxid"
@@ -14,7 +15,8 @@ import (
 // verify finds whole: verify reads one from beginning to end and returns an error if it is damaged. Before they guard a
 // deletion they are synced, because ZooKeeper does not sync its own. With Z the zxid of the oldest of them, older
 // snapshots go, and logs older than the newest one that begins at or before Z: that one may hold the transaction after Z.
-// What an open log reader still needs stays. Fewer than retain whole snapshots: nothing is deleted.
+// What an open log reader or transfer still needs stays. What an installation has moved away goes too. Fewer than retain
+// whole snapshots: nothing is deleted.
 //
 // A file that cannot be removed is no danger to anything: the error is returned, the store goes on, and a later purge tries
 // again. A failed sync ends the store, as everywhere: the same directories hold the names of new logs and snapshots, and
@@ -25,18 +27,28 @@ func (s *Store) Purge(retain int, verify func(r io.Reader, f zab.SnapshotFile) e
 	if err := s.err(); err != nil {
 		return err
 	}
+	generation := s.generation.Load()
 	files, err := s.listSnapshots()
 	if err != nil {
 		return err
 	}
 	oldest, enough, err := s.retained(files, max(retain, snapRetainMin), verify)
+	s.files.Lock()
+	defer s.files.Unlock()
+	if s.generation.Load() != generation {
+		return s.err() // what was listed is gone or replaced; the next purge looks again
+	}
 	if err != nil || !enough {
 		return err
 	}
 	if err := s.fs.SyncDir(s.snapDir); err != nil {
 		return s.fail(err)
 	}
+	pinned, after := s.pinned()
 	for i := len(files) - 1; i >= 0 && files[i].Zxid < oldest; i-- {
+		if pinned[files[i].Name] {
+			continue
+		}
 		if err := s.removeOld(s.snapPath(files[i].Name)); err != nil {
 			return err
 		}
@@ -46,7 +58,24 @@ func (s *Store) Purge(retain int, verify func(r io.Reader, f zab.SnapshotFile) e
 	if err := s.fs.SyncDir(s.snapDir); err != nil {
 		return s.fail(err)
 	}
-	return s.purgeLogs(oldest)
+	if err := s.purgeLogs(min(oldest, after)); err != nil {
+		return err
+	}
+	return s.clearSuperseded()
+}
+
+// pinned returns the snapshots that are being transferred, and the zxid after which the log is still needed.
+func (s *Store) pinned() (map[string]bool, zxid.Zxid) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	names, after := map[string]bool{}, zxid.Zxid(math.MaxInt64)
+	for p := range s.mu.pins {
+		after = min(after, p.after)
+		if p.snapshot != "" {
+			names[p.snapshot] = true
+		}
+	}
+	return names, after
 }
 
 // retained verifies snapshots from the newest on and returns the zxid of the last one to keep. Damaged ones do not count.
@@ -95,7 +124,11 @@ func (s *Store) verified(f zab.SnapshotFile, verify func(io.Reader, zab.Snapshot
 	if verifyErr != nil {
 		return false, r.failed // nil when the disk read well: then the file is bad
 	}
-	if err := s.syncFile(s.snapPath(f.Name)); err != nil {
+	err = s.syncFile(s.snapPath(f.Name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, err // moved away meanwhile
+	}
+	if err != nil {
 		return false, s.fail(fmt.Errorf("sync %s: %w", f.Name, err))
 	}
 	s.mu.Lock()
@@ -104,15 +137,8 @@ func (s *Store) verified(f zab.SnapshotFile, verify func(io.Reader, zab.Snapshot
 	return true, nil
 }
 
-// purgeLogs deletes the logs below the newest one that begins at or before z, or before what a reader still needs.
+// purgeLogs deletes the logs below the newest one that begins at or before z.
 func (s *Store) purgeLogs(z zxid.Zxid) error {
-	s.purging.Lock()
-	defer s.purging.Unlock()
-	s.mu.Lock()
-	for _, after := range s.mu.pins {
-		z = min(z, after)
-	}
-	s.mu.Unlock()
 	names, err := s.fs.List(s.logDir)
 	if err != nil {
 		return err

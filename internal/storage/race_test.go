@@ -3,4 +3,4 @@
 package storage
 
 // crashSeeds is how many worlds the crash test runs.
-const crashSeeds = 40
+const crashSeeds = 30

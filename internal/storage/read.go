@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"hash/adler32"
 	"io"
+	"slices"
 
 	"zabra/internal/storage/vfs"
 	"zabra/zab"
@@ -18,18 +19,25 @@ type logReader struct {
 	// running: the store has begun, and reading ends at bound. During recovery the disk decides.
 	running bool
 	bound   position
-	files   []zxid.Zxid // not yet opened, ascending
-	opens   bool        // the first transaction of all may be any: see checkFirst
+	// generation is that of the directory when files were listed.
+	generation uint64
+	files      []zxid.Zxid // not yet opened, ascending
+	opens      bool        // the first transaction of all may be any: see checkFirst
+	pin        *pin
+	resume     cursor // where to begin in the first file; its File is noFile for the file's beginning
 
 	file *openLog
 	// last is the zxid of the last record read, 0 before the first; seen says that there was one.
 	last zxid.Zxid
 	seen bool
 	tail tail
-	// wanted is a zxid whose end is looked for, found where that is; found.File is noFile until then.
-	wanted zxid.Zxid
-	found  position
-	done   error // what Next returns from now on
+	// cutting asks for where to cut the log. wanted is a zxid at which the log is to be cut: found is the end of the last record up to it, noFile as long as there
+	// is none, and beyond are the files that hold later ones, each with where they begin.
+	cutting bool
+	wanted  zxid.Zxid
+	found   position
+	beyond  []cut
+	done    error // what Next returns from now on
 }
 
 // openLog is a log that is being read.
@@ -70,28 +78,18 @@ func (s *Store) OpenLog(after zxid.Zxid) (zab.LogReader, error) {
 }
 
 func (s *Store) openLog(after zxid.Zxid) (*logReader, error) {
-	r := &logReader{s: s, after: after, tail: tail{last: after, end: position{File: noFile}},
-		found: position{File: noFile}}
-	// A purge must see the pin before it decides, or be over before the logs are listed.
-	s.purging.Lock()
-	defer s.purging.Unlock()
-	s.mu.Lock()
-	r.running, r.bound = s.mu.begun, s.mu.durable
-	s.mu.pins[r] = after
-	s.mu.Unlock()
-	names, err := s.fs.List(s.logDir)
+	s.files.Lock()
+	defer s.files.Unlock()
+	r, logs, err := s.newReaderLocked(after)
 	if err != nil {
-		r.Close()
 		return nil, err
 	}
-	for _, z := range logNames(names) {
+	for _, z := range logs {
 		// The last log that begins at or before the first wanted transaction holds it, if any does.
 		if z <= after+1 {
 			r.files = r.files[:0]
 		}
-		if !r.running || z <= r.bound.Last {
-			r.files = append(r.files, z)
-		}
+		r.files = append(r.files, z)
 	}
 	if after == 0 {
 		if err := r.checkFirst(); err != nil {
@@ -100,6 +98,37 @@ func (s *Store) openLog(after zxid.Zxid) (*logReader, error) {
 		}
 	}
 	return r, nil
+}
+
+// newReaderLocked returns a reader that holds its pin but has no files yet, and the logs that it may read. The caller
+// holds s.files: a purge must see the pin before it decides, or be over before the logs are listed.
+func (s *Store) newReaderLocked(after zxid.Zxid) (*logReader, []zxid.Zxid, error) {
+	r := &logReader{s: s, after: after, tail: tail{base: after, last: after, end: position{File: noFile}},
+		found: position{File: noFile}, resume: cursor{position: position{File: noFile}}, pin: &pin{after: after}}
+	s.mu.Lock()
+	r.running, r.bound = s.mu.begun, s.mu.durable
+	r.generation = s.generation.Load()
+	s.mu.pins[r.pin] = struct{}{}
+	s.mu.Unlock()
+	names, err := s.fs.List(s.logDir)
+	if err != nil {
+		r.Close()
+		return nil, nil, err
+	}
+	logs := s.current(logNames(names))
+	if r.running {
+		logs = slices.DeleteFunc(logs, func(z zxid.Zxid) bool { return z > r.bound.Last })
+	}
+	return r, logs, nil
+}
+
+// superseded tells that the history which the reader walks over was cut or replaced. What it finds from then on proves
+// nothing.
+func (r *logReader) superseded() error {
+	if r.running && r.generation != r.s.generation.Load() {
+		return errSuperseded
+	}
+	return nil
 }
 
 // checkFirst decides what the very first transaction may be. With a snapshot of zxid 0 it may be the first of any epoch;
@@ -122,12 +151,12 @@ func (r *logReader) checkFirst() error {
 func (r *logReader) Next() (zab.Entry, error) {
 	for r.done == nil {
 		if r.file == nil {
-			r.done = r.openNext()
+			r.end(r.openNext())
 			continue
 		}
 		payload, err := r.file.next()
 		if none, ok := err.(*errNoRecord); ok {
-			r.done = r.endOfFile(none)
+			r.end(r.endOfFile(none))
 			continue
 		}
 		var z zxid.Zxid
@@ -135,7 +164,7 @@ func (r *logReader) Next() (zab.Entry, error) {
 			z, err = r.accept(payload)
 		}
 		if err != nil {
-			r.done = err
+			r.end(err)
 			break
 		}
 		if z > r.tail.last {
@@ -146,11 +175,17 @@ func (r *logReader) Next() (zab.Entry, error) {
 	return zab.Entry{}, r.done
 }
 
+// end keeps the error that ends the reading, if it is one. What looks like damage in a history that was replaced is none.
+func (r *logReader) end(err error) {
+	if gone := r.superseded(); err != nil && gone != nil {
+		err = gone
+	}
+	r.done = err
+}
+
 // Close implements zab.LogReader.
 func (r *logReader) Close() error {
-	r.s.mu.Lock()
-	delete(r.s.mu.pins, r)
-	r.s.mu.Unlock()
+	r.s.unpin(r.pin)
 	if r.done == nil {
 		r.done = ErrClosed
 	}
@@ -176,14 +211,24 @@ func (r *logReader) accept(payload []byte) (zxid.Zxid, error) {
 	if why := r.gap(z); why != "" {
 		return 0, r.corrupt(at, why, doRestore)
 	}
-	if z == r.wanted {
-		r.found = position{File: r.file.first, End: r.file.off, Last: z}
-	}
+	r.locate(z, at)
 	if z > r.last || !r.seen {
 		r.last, r.seen = z, true
 		r.tail.cuts = r.tail.cuts[:0] // what was torn before is not the end of the log
 	}
 	return z, nil
+}
+
+// locate notes on which side of wanted the record z at an offset of the current file is.
+func (r *logReader) locate(z zxid.Zxid, at int64) {
+	n := len(r.beyond)
+	switch {
+	case !r.cutting:
+	case z <= r.wanted && (n == 0 || r.beyond[n-1].file != r.file.first):
+		r.found = position{File: r.file.first, End: r.file.off, Last: z}
+	case z > r.wanted && (n == 0 || r.beyond[n-1].file != r.file.first):
+		r.beyond = append(r.beyond, cut{file: r.file.first, off: at})
+	}
 }
 
 // gap tells why z may not come next, or nothing. Transactions up to after are in the snapshot, so holes there do not
@@ -209,6 +254,9 @@ func (r *logReader) openNext() error {
 	if len(r.files) == 0 {
 		return r.endOfLog()
 	}
+	if err := r.superseded(); err != nil {
+		return err
+	}
 	first := r.files[0]
 	r.files = r.files[1:]
 	name := r.s.logPath(logName(first))
@@ -225,6 +273,11 @@ func (r *logReader) openNext() error {
 		size = min(size, r.bound.End)
 	}
 	r.file = &openLog{f: f, first: first, path: name, size: size, buf: make([]byte, min(size, readBufferBytes))}
+	if first == r.resume.File {
+		r.file.off, r.file.records = r.resume.End, 1
+		r.last, r.seen = r.resume.Last, true
+		return nil
+	}
 	if why := r.gap(first); why != "" {
 		return r.corrupt(0, why, doRestore)
 	}

@@ -29,7 +29,7 @@ func (s *Store) listSnapshots() ([]zab.SnapshotFile, error) {
 	}
 	var files []zab.SnapshotFile
 	for _, name := range names {
-		if z, _, ok := parseSnapshotName(name); ok {
+		if z, _, ok := parseSnapshotName(name); ok && z >= zxid.Zxid(s.barrier.Load()) {
 			files = append(files, zab.SnapshotFile{Zxid: z, Name: name})
 		}
 	}
@@ -59,11 +59,16 @@ func (s *Store) OpenSnapshot(sf zab.SnapshotFile) (io.ReadCloser, error) {
 }
 
 func (s *Store) openSnapshot(sf zab.SnapshotFile) (*snapshotReader, error) {
+	return s.openSnapshotAt(s.snapPath(sf.Name), sf)
+}
+
+// openSnapshotAt opens a file whatever its name is and reads it as the snapshot sf.
+func (s *Store) openSnapshotAt(name string, sf zab.SnapshotFile) (*snapshotReader, error) {
 	z, compression, ok := parseSnapshotName(sf.Name)
 	if !ok || z != sf.Zxid {
 		return nil, fmt.Errorf("storage: %q is not the snapshot of %v", sf.Name, sf.Zxid)
 	}
-	f, err := s.fs.Open(s.snapPath(sf.Name))
+	f, err := s.fs.Open(name)
 	if err != nil {
 		return nil, err
 	}
@@ -171,6 +176,7 @@ func (s *Store) WriteSnapshot(z zxid.Zxid, next func(b []byte, budget int) ([]by
 	if err := s.err(); err != nil {
 		return err
 	}
+	generation := s.announcedGeneration()
 	tmp, name := s.snapPath(snapshotTmpName), snapshotName(z, s.cfg.Compression)
 	f, err := s.fs.Create(tmp)
 	if err != nil {
@@ -185,18 +191,39 @@ func (s *Store) WriteSnapshot(z zxid.Zxid, next func(b []byte, budget int) ([]by
 		if s.err() != nil {
 			return s.err()
 		}
-		if removeErr := s.fs.Remove(tmp); removeErr != nil {
-			return s.fail(removeErr)
-		}
-		return err // the caller's own
+		return s.dropSnapshot(tmp, err) // the caller's own error
 	}
 	err = f.Sync()
 	if closeErr := f.Close(); err == nil {
 		err = closeErr
 	}
-	if err == nil {
-		err = s.fs.Rename(tmp, s.snapPath(name))
+	if err != nil {
+		return s.fail(fmt.Errorf("write snapshot %s: %w", name, err))
 	}
+	return s.nameSnapshot(tmp, name, generation)
+}
+
+// announcedGeneration returns the generation of the history that the snapshot to be written is of: that of now, unless
+// SnapshotStarted has announced it earlier.
+func (s *Store) announcedGeneration() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	announced := s.mu.announced
+	if s.mu.announced = 0; announced == 0 {
+		return s.generation.Load()
+	}
+	return announced
+}
+
+// nameSnapshot gives a snapshot its name, unless its history has been cut or replaced meanwhile: then loading it would bring
+// back what was discarded.
+func (s *Store) nameSnapshot(tmp, name string, generation uint64) error {
+	s.files.Lock()
+	defer s.files.Unlock()
+	if s.generation.Load() != generation {
+		return s.dropSnapshot(tmp, fmt.Errorf("snapshot %s: %w", name, errSuperseded))
+	}
+	err := s.fs.Rename(tmp, s.snapPath(name))
 	if err == nil {
 		err = s.fs.SyncDir(s.snapDir)
 	}
@@ -207,6 +234,14 @@ func (s *Store) WriteSnapshot(z zxid.Zxid, next func(b []byte, budget int) ([]by
 	s.hasSnapshot.Store(true)
 	s.stats.add(func(st *Stats) { st.Snapshots++ })
 	return nil
+}
+
+// dropSnapshot removes what was written and returns why.
+func (s *Store) dropSnapshot(tmp string, why error) error {
+	if err := s.fs.Remove(tmp); err != nil {
+		return s.fail(err)
+	}
+	return why
 }
 
 // writeSnapshot pumps the pieces through the compressor into w.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"zabra/internal/storage/vfs"
+	"zabra/zab"
 	"zabra/zab/zxid"
 )
 
@@ -41,6 +42,14 @@ type Config struct {
 	TrustEmpty bool
 	// NoAutocreate refuses missing directories instead of creating them.
 	NoAutocreate bool
+	// ID is this server's: a learner resumes a transfer only from the server that began it.
+	ID zxid.ServerID
+	// SnapshotSizeFactor is the share of the newest snapshot's size that the log may have to be handed on instead of it.
+	// 0 and values above 1 mean the default of 0.33. A negative value never hands on the log unless it is asked for.
+	SnapshotSizeFactor float64
+	// Verify reads a snapshot from beginning to end and returns an error if it is damaged. Without it no snapshot can be
+	// transferred to another server.
+	Verify func(r io.Reader, f zab.SnapshotFile) error
 
 	// SyncWarn is the duration from which a sync of the log counts as slow. Default 1 s.
 	SyncWarn time.Duration
@@ -55,8 +64,9 @@ type Config struct {
 
 // Store is the data directory of one server: its log, its snapshots, its epoch files.
 //
-// One goroutine, the disk goroutine, calls Begin, Append, Sync, SnapshotDue, SnapshotStarted, SetAcceptedEpoch,
-// SetCurrentEpoch, Truncate and Close. WriteSnapshot and Purge may run beside it, each on one goroutine at a time.
+// One goroutine, the disk goroutine, calls Begin, Perform, Append, Sync, SnapshotDue, SnapshotStarted, SetAcceptedEpoch,
+// SetCurrentEpoch, EpochsForStart, Truncate and Close. WriteSnapshot and Purge may run beside it, each on one goroutine at
+// a time, and so may the one Reception that is open.
 // Everything else may be called from anywhere.
 //
 // An error of the disk is final: the operation returns it, and so does every later one except Close. Nothing is retried,
@@ -73,15 +83,25 @@ type Store struct {
 	// hasSnapshot: a snapshot is durable, so that logs may be created.
 	hasSnapshot atomic.Bool
 	// batchMax is batchBytesMax; tests lower it to get many batches out of little data.
-	batchMax   int
+	batchMax int
+	// logServed is logServedBytes; tests lower it.
+	logServed  int64
 	background sync.WaitGroup
 	stats      statsKeeper
 
 	state    *stateFile // disk goroutine
 	mark     mark       // what the state file promised at Open; recovery only
 	appender appender   // disk goroutine
+	incoming incoming
 
-	purging sync.Mutex // held while logs are deleted, and while a reader lists them; taken before mu
+	// barrier is the zxid of the snapshot that was installed last: logs that begin at or before it, and snapshots below it,
+	// do not count. 0 if there is none.
+	barrier atomic.Int64
+	// generation counts how often history was cut or replaced.
+	generation atomic.Uint64
+	// files is held while files are deleted or moved away, while a snapshot gets its name, and while a reader lists the
+	// logs. It is taken after incoming.mu and before mu.
+	files sync.Mutex
 
 	mu struct {
 		sync.Mutex
@@ -90,8 +110,16 @@ type Store struct {
 		tail *tail
 		// durable is how far the log may be read while the store runs.
 		durable position
-		// pins are open readers: a purge keeps what they may still need.
-		pins map[*logReader]zxid.Zxid
+		// floor is the zxid before which the log is not handed on.
+		floor zxid.Zxid
+		// pins are open readers and transfers: a purge keeps what they may still need.
+		pins map[*pin]struct{}
+		// cursors are where answers of History ended, the oldest at nextCursor.
+		cursors    [historyCursors]cursor
+		nextCursor int
+		// announced is the generation in which SnapshotStarted was called for a snapshot that WriteSnapshot has not begun
+		// yet; 0 if there is none.
+		announced uint64
 		// verified names snapshots that were read in full by this process.
 		verified map[string]bool
 	}
@@ -104,21 +132,42 @@ type position struct {
 	Last zxid.Zxid
 }
 
+// cursor is a position at which an answer of History on a connection ended, in one generation of the directory.
+type cursor struct {
+	position
+	conn       zab.ConnID
+	generation uint64 // 0: no position yet
+}
+
+// pin keeps a purge away from the log after a zxid, and from a snapshot if it names one.
+type pin struct {
+	after    zxid.Zxid
+	snapshot string
+}
+
+func (s *Store) unpin(p *pin) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.mu.pins, p)
+}
+
 // noFile is the position's file where there is none.
 const noFile zxid.Zxid = -1
 
-// Open opens a data directory and takes it for this process alone. Temporary files that a crash left are removed;
-// nothing else is changed. A directory that cannot be used gives a *DirError.
+// Open opens a data directory and takes it for this process alone. Temporary files that a crash left are removed, and an
+// installation that it interrupted is carried to its end; nothing else is changed. A directory that cannot be used gives a
+// *DirError.
 func Open(fsys vfs.FS, cfg Config) (*Store, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err
 	}
 	s := &Store{fs: fsys, cfg: cfg, snapDir: path.Join(cfg.SnapDir, versionDir), logDir: path.Join(cfg.LogDir, versionDir)}
-	s.batchMax = batchBytesMax
-	s.mu.pins = map[*logReader]zxid.Zxid{}
+	s.batchMax, s.logServed = batchBytesMax, logServedBytes
+	s.mu.pins = map[*pin]struct{}{}
 	s.mu.verified = map[string]bool{}
 	s.mu.durable.File = noFile
+	s.generation.Store(1)
 	s.stats.init(cfg.SyncWarn)
 	if err := s.open(); err != nil {
 		s.unlock()
@@ -139,6 +188,9 @@ func (cfg Config) withDefaults() (Config, error) {
 	cfg.PreAllocBytes = max(cfg.PreAllocBytes, 0)
 	if cfg.Rand == nil {
 		cfg.Rand = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
+	}
+	if cfg.SnapshotSizeFactor == 0 || cfg.SnapshotSizeFactor > 1 {
+		cfg.SnapshotSizeFactor = snapshotSizeFactorDefault
 	}
 	if cfg.SyncWarn <= 0 {
 		cfg.SyncWarn = time.Second
@@ -165,17 +217,24 @@ func (s *Store) open() error {
 	if err := s.checkSeparation(); err != nil {
 		return err
 	}
-	for _, tmp := range []string{s.logPath(logTmpName), s.logPath(stateTmpName), s.snapPath(snapshotTmpName)} {
+	for _, tmp := range []string{s.logPath(logTmpName), s.logPath(stateTmpName), s.snapPath(snapshotTmpName),
+		s.snapPath(receivedInfoName + tmpSuffix)} {
 		if err := s.fs.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return &DirError{Dir: tmp, Why: "Cannot remove temporary file", Err: err}
 		}
+	}
+	if err := s.openState(); err != nil {
+		return err
+	}
+	if err := s.openIncoming(); err != nil {
+		return err
 	}
 	snapshots, err := s.Snapshots()
 	if err != nil {
 		return err
 	}
 	s.hasSnapshot.Store(len(snapshots) > 0)
-	return s.openState()
+	return nil
 }
 
 // dirs returns the one or two version-2 folders.
@@ -275,6 +334,7 @@ func (s *Store) Close() error {
 	}
 	s.background.Wait()
 	s.appender.drop()
+	s.incoming.close()
 	if s.state != nil {
 		s.state.close()
 	}
@@ -293,6 +353,9 @@ func (s *Store) finish() error {
 		return err
 	}
 	if err := s.roll(); err != nil {
+		return err
+	}
+	if err := s.levelEpoch(); err != nil {
 		return err
 	}
 	return s.writeState(true)

@@ -223,7 +223,9 @@ func TestInitializeMarker(t *testing.T) {
 
 func TestStateSlots(t *testing.T) {
 	rec := stateRecord{seq: 9, epochs: epochPair{3, -1}, previous: epochPair{2, -1},
-		log: position{File: 0x10000000a, End: 4711, Last: 0x10000000f}, begun: fingerprint{end: 99, crc: 0xdeadbeef}}
+		log: position{File: 0x10000000a, End: 4711, Last: 0x10000000f}, begun: fingerprint{end: 99, crc: 0xdeadbeef},
+		barrier: 0x100000001, floor: 0x100000002, cutFloor: 0x100000003, own: 0x100000004,
+		install: installIntent{zxid: 0x100000005, newest: 0x100000006, suffix: 2}, version: stateVersion}
 	b := rec.encode()
 	require.Len(t, b, stateSlotBytes)
 	got, ok, err := decodeSlot(b)
@@ -241,9 +243,7 @@ func TestStateSlots(t *testing.T) {
 		b[i] ^= 0x10
 	}
 	newer := append([]byte(nil), b...)
-	binary.BigEndian.PutUint32(newer[4:], 2)
-	sum := rec.encode()
-	binary.BigEndian.PutUint32(sum[4:], 2)
+	binary.BigEndian.PutUint32(newer[4:], stateVersion+1)
 	m := killed(t, 1, 0)
 	patchFile(t, m, "/data/version-2/zabra.state", 0, sealed(newer))
 	_, err = Open(m, testConfig())

@@ -157,6 +157,12 @@ func TestFailureIsFinal(t *testing.T) {
 			"OpenLog":          func() error { _, err := s.OpenLog(0); return err },
 			"Epochs":           func() error { _, err := s.Epochs(); return err },
 			"Begin":            func() error { return s.Begin(3) },
+			"Perform":          func() error { return s.Perform(zab.PersistOp{Kind: zab.PersistTruncate, Zxid: 1}) },
+			"InstallSnapshot":  func() error { return s.InstallSnapshot(1) },
+			"EpochsForStart":   func() error { _, _, err := s.EpochsForStart(1); return err },
+			"History":          func() error { return s.History(zab.HistoryRequest{}, 1).Err },
+			"OpenTransfer":     func() error { _, err := s.OpenTransfer(); return err },
+			"Receive":          func() error { _, err := s.Receive(1, zab.SnapshotFile{Name: "snapshot.0"}, 1, 0); return err },
 			"Initialize":       func() error { _, err := s.TakeInitializeMarker(); return err },
 		}
 		for name, call := range calls {

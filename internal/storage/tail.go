@@ -13,7 +13,9 @@ import (
 
 // tail is what a reader found at the end of the log.
 type tail struct {
+	base zxid.Zxid // the snapshot behind which the reader began
 	last zxid.Zxid // the last transaction, that of the snapshot included
+	own  bool      // this server began the last file
 	// cuts are torn ends: nothing behind them was acknowledged. Logs without a single transaction go altogether.
 	cuts []cut
 	end  position // the last record's file and end; File is noFile when there is none
@@ -77,7 +79,7 @@ func (r *logReader) endOfFile(none *errNoRecord) error {
 	case dirty:
 		r.tail.cuts = append(r.tail.cuts, cut{file: lf.first, off: lf.off})
 	}
-	r.tail.end = position{File: lf.first, End: lf.off, Last: r.last}
+	r.tail.end, r.tail.own = position{File: lf.first, End: lf.off, Last: r.last}, own
 	return r.closeFile()
 }
 

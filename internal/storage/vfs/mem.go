@@ -163,7 +163,12 @@ func (m *Mem) Rename(oldName, newName string) error {
 		return pathError("rename", oldName, fs.ErrNotExist)
 	}
 	if path.Dir(oldName) != path.Dir(newName) {
-		return pathError("rename", newName, syscall.EXDEV)
+		if err := m.checkParentLocked("rename", newName); err != nil {
+			return err
+		}
+		m.changeLocked(dirOp{dir: path.Dir(newName), newName: newName, node: n})
+		m.changeLocked(dirOp{dir: path.Dir(oldName), oldName: oldName})
+		return nil
 	}
 	m.changeLocked(dirOp{dir: path.Dir(newName), oldName: oldName, newName: newName, node: n})
 	return nil

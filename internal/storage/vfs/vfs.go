@@ -18,8 +18,9 @@ type FS interface {
 	Create(name string) (File, error)
 	// Remove deletes a file. The deletion is durable only after SyncDir.
 	Remove(name string) error
-	// Rename gives a file a new name in the same directory, replacing what had that name, in one step: after a
-	// crash either the old or the new state is there. It is durable only after SyncDir.
+	// Rename gives a file a new name, replacing what had that name. Within a directory it is one step: after a crash
+	// either the old or the new state is there; it is durable only after SyncDir. From one directory to another each
+	// has its own part: until both are synced, a crash may leave the file under both names, or under none.
 	Rename(oldName, newName string) error
 	// List returns the names in a directory, without path, sorted.
 	List(dir string) ([]string, error)

@@ -3,6 +3,7 @@ package vfs
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"math/rand/v2"
@@ -292,6 +293,40 @@ func TestCrashOutcomes(t *testing.T) {
 		require.Greater(t, seen[k], 20, k)
 		require.Less(t, seen[k], 280, k)
 	}
+}
+
+// Between directories a rename has two parts, and each waits for the sync of its own directory.
+func TestCrashOfRenameAcrossDirectories(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 9))
+	m := NewMem()
+	require.NoError(t, m.MkdirAll("/a"))
+	require.NoError(t, m.MkdirAll("/b"))
+	write(t, m, "/a/f", "1")
+	write(t, m, "/b/g", "2")
+	require.NoError(t, m.SyncDir("/a"))
+	require.NoError(t, m.SyncDir("/b"))
+	require.Error(t, m.Rename("/a/f", "/c/f"))
+	require.NoError(t, m.Rename("/a/f", "/b/g"))
+	outcomes := func() map[string]int {
+		seen := map[string]int{}
+		for range 200 {
+			c := m.CrashClone(rng)
+			names, err := c.List("/a")
+			require.NoError(t, err)
+			seen[fmt.Sprint(len(names))+read(t, c, "/b/g")]++
+		}
+		return seen
+	}
+	seen := outcomes()
+	for _, k := range []string{"11", "12", "01", "02"} {
+		require.Greater(t, seen[k], 20, k)
+	}
+	require.NoError(t, m.SyncDir("/b"))
+	seen = outcomes()
+	require.Equal(t, 200, seen["11"]+seen["01"])
+	require.Greater(t, seen["11"], 20)
+	require.NoError(t, m.SyncDir("/a"))
+	require.Equal(t, map[string]int{"01": 200}, outcomes())
 }
 
 // A directory that was not made durable takes along what is in it; MkdirAll makes it durable.
