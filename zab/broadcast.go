@@ -53,15 +53,6 @@ func (n *Node) advanceCommit() {
 }
 
 func (n *Node) ackedByQuorum(z zxid.Zxid) bool {
-	if n.planted(PlantObserverVotes) {
-		count := 0
-		for _, p := range n.leader.learners {
-			if p.stage >= stageLevel && p.acked >= z {
-				count++
-			}
-		}
-		return n.disk.durable >= z && 2*(count+1) > len(n.cfg.Ensemble.Voters())
-	}
 	return n.voters(n.disk.durable >= z, func(p *peer) bool { return p.stage >= stageLevel && p.acked >= z })
 }
 

@@ -90,6 +90,7 @@ func (d *disk) truncate(z zxid.Zxid, reload bool, generation uint32) {
 
 func (d *disk) install(z zxid.Zxid, generation uint32) {
 	d.handed = z
+	d.durable = min(d.durable, z)
 	d.restoring++
 	d.add(PersistOp{Kind: PersistInstallSnapshot, Generation: generation, Zxid: z}, mark{zxid: z, load: true})
 }

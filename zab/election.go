@@ -18,8 +18,10 @@ type election struct {
 	// ballots are the votes of this round by sender, settled those of servers that have a leader.
 	ballots, settled map[zxid.ServerID]Message
 	beganMs, tookMs  int64
-	resendAtMs       int64
-	resendMs         int64
+	// first is set until the first input tells the time.
+	first      bool
+	resendAtMs int64
+	resendMs   int64
 	// agreedAtMs is when a quorum agreed while others could still speak up; 0 if it has not.
 	agreedAtMs int64
 	// out are servers that take no part at present: nobody waits for them.
@@ -39,6 +41,9 @@ var noLeader = Vote{Leader: math.MinInt64}
 func (n *Node) becomeLooking(why string) {
 	n.generation++
 	n.why = why
+	if n.role != RoleLooking && !n.served {
+		n.failures++
+	}
 	switch n.role {
 	case RoleFollowing, RoleObserving:
 		if n.learner.conn != 0 {
@@ -49,7 +54,7 @@ func (n *Node) becomeLooking(why string) {
 			n.hangup(l.conn, why)
 		}
 	}
-	n.role, n.phase, n.serving = RoleLooking, PhaseElection, false
+	n.role, n.phase, n.serving, n.served = RoleLooking, PhaseElection, false, false
 	n.learner, n.leader = learner{}, leader{}
 	n.disk.held = n.disk.held[:0]
 	n.step = n.stepLooking
@@ -67,12 +72,17 @@ func (n *Node) becomeLooking(why string) {
 	}
 }
 
+// connectLimitMs is the present limit of that name.
+func (n *Node) connectLimitMs() int64 {
+	return min(n.cfg.InitLimitMs, connectLimitMs<<min(n.failures, 10))
+}
+
 // tryElection begins the election as soon as the disk is idle.
 func (n *Node) tryElection() {
 	if n.election.running || n.election.retired {
 		return
 	}
-	if !n.disk.idle() && !n.planted(PlantVoteWhileWriting) {
+	if !n.disk.idle() && !n.planted(PlantVoteWhileWriting|PlantVoteNotDurable) {
 		return
 	}
 	// A synchronisation that broke off leaves transactions of epochs that were never made current here. The log is a
@@ -114,7 +124,7 @@ func (n *Node) startRound(round uint64) {
 	for _, id := range n.cfg.Ensemble.Voters() {
 		b, ok := e.ballots[id]
 		switch {
-		case ok && b.Round == round && n.better(b.Vote, e.vote):
+		case ok && b.Round == round && n.adoptable(b.Vote):
 			e.vote = b.Vote
 		case ok && b.Round < round:
 			delete(e.ballots, id)
@@ -136,6 +146,23 @@ func (n *Node) better(a, b Vote) bool {
 		return a.Zxid > b.Zxid
 	}
 	return a.Leader > b.Leader
+}
+
+// adoptable reports whether a vote is better than this server's, and for a server that it could follow.
+func (n *Node) adoptable(v Vote) bool {
+	return n.better(v, n.election.vote) && (v.Leader == n.cfg.ID || n.links[v.Leader])
+}
+
+// adoptHeard looks at the votes of this round again when a link has come up.
+func (n *Node) adoptHeard() {
+	e := &n.election
+	for _, id := range n.cfg.Ensemble.Voters() {
+		if b, ok := e.ballots[id]; ok && e.running && b.Round == e.round && n.adoptable(b.Vote) {
+			e.vote = b.Vote
+			e.agreedAtMs, e.resendMs = 0, resendMinMs
+			n.notifyAll()
+		}
+	}
 }
 
 // notifyAll tells all voters this server's vote.
@@ -178,7 +205,7 @@ func (n *Node) handleNotification(m *Message) {
 		n.becomeLooking("the server that was elected does not lead")
 	}
 	if n.role != RoleLooking {
-		if m.Role == RoleLooking && m.Vote != noLeader {
+		if m.Role == RoleLooking && (m.Vote != noLeader || !n.cfg.Ensemble.Voter(m.From)) {
 			n.notify(m.From)
 		}
 		return
@@ -228,7 +255,7 @@ func (n *Node) handleBallot(m *Message) {
 	case m.Round < e.round && !n.cfg.Ensemble.Voter(n.cfg.ID):
 	case m.Round < e.round:
 		n.notify(m.From)
-	case n.better(m.Vote, e.vote):
+	case n.adoptable(m.Vote):
 		e.vote = m.Vote
 		e.agreedAtMs, e.resendMs = 0, resendMinMs
 		n.notifyAll()
@@ -259,6 +286,7 @@ func (n *Node) stepLooking(in *Input) {
 		n.tryElection()
 	case InputLinkUp:
 		n.notify(in.Peer)
+		n.adoptHeard()
 		n.checkElection()
 	case InputLinkDown:
 		n.lookPast(in.Peer)

@@ -142,7 +142,7 @@ func (h *history) reset(z zxid.Zxid) { *h = newHistory(z, z, nil) }
 // bytes are held.
 func (h *history) trim(z zxid.Zxid, countMin, bytesMax int) {
 	n, limit := 0, h.index(z)
-	for n < limit && (h.bytes > bytesMax || len(h.entries)-n > countMin && h.bytes > bytesMax/4) {
+	for n < limit && (h.bytes > 4*bytesMax && bytesMax > 0 || len(h.entries)-n > countMin && h.bytes > bytesMax) {
 		h.bytes -= len(h.entries[n].Payload)
 		h.dropped += len(h.entries[n].Payload) + entryOverheadBytes
 		n++

@@ -81,7 +81,7 @@ type flight struct {
 func (n *Node) becomeLeading() {
 	n.generation++
 	n.role, n.phase = RoleLeading, PhaseDiscovery
-	n.leader = leader{deadlineMs: n.nowMs + min(n.cfg.InitLimitMs, connectLimitMs), initialLast: n.hist.last()}
+	n.leader = leader{deadlineMs: n.nowMs + n.connectLimitMs(), initialLast: n.hist.last()}
 	n.epochBegun = 0
 	n.step = n.stepLeading
 	n.chooseEpoch()
@@ -182,6 +182,7 @@ func (n *Node) dropLearner(conn ConnID, why string) {
 	}
 	n.leader.learners = slices.Delete(n.leader.learners, i, i+1)
 	n.checkQuorum()
+	n.checkReachable()
 }
 
 // checkQuorum ends a leadership that a quorum does not follow any more.
@@ -196,7 +197,7 @@ func (n *Node) checkQuorum() {
 
 // checkReachable ends a leadership that cannot come about, because too few voters can be reached.
 func (n *Node) checkReachable() {
-	if n.leader.established {
+	if n.role != RoleLeading || n.leader.established {
 		return
 	}
 	if !n.cfg.Ensemble.Quorum(func(id zxid.ServerID) bool {
@@ -207,9 +208,11 @@ func (n *Node) checkReachable() {
 	}
 }
 
-// noteLost remembers that a voter has found another leader.
+// noteLost remembers that a voter has found another leader, or has begun to look anew. It is found again when it connects.
 func (n *Node) noteLost(m *Message) {
-	if n.role != RoleLeading || n.leader.established || m.Vote.Leader == n.cfg.ID || m.Role != RoleFollowing && m.Role != RoleLeading {
+	other := m.Vote.Leader != n.cfg.ID && (m.Role == RoleFollowing || m.Role == RoleLeading)
+	anew := m.Role == RoleLooking && m.Round > n.election.round
+	if n.role != RoleLeading || n.leader.established || !other && !anew {
 		return
 	}
 	if !slices.Contains(n.leader.lost, m.From) {

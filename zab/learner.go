@@ -32,7 +32,7 @@ type learner struct {
 func (n *Node) becomeLearner(role Role) {
 	n.generation++
 	n.role, n.phase = role, PhaseDiscovery
-	n.learner = learner{leader: n.election.vote.Leader, deadlineMs: n.nowMs + min(n.cfg.InitLimitMs, connectLimitMs)}
+	n.learner = learner{leader: n.election.vote.Leader, deadlineMs: n.nowMs + n.connectLimitMs()}
 	n.step = n.stepLearner
 }
 
@@ -80,7 +80,7 @@ func (n *Node) stepLearner(in *Input) {
 // while, whatever others say of it.
 func (n *Node) giveUpLeader() {
 	if n.learner.conn == 0 {
-		n.election.avoid, n.election.avoidUntilMs = n.learner.leader, n.nowMs+connectLimitMs
+		n.election.avoid, n.election.avoidUntilMs = n.learner.leader, n.nowMs+n.connectLimitMs()
 		n.becomeLooking("the leader that was elected cannot be connected to")
 		return
 	}
@@ -94,7 +94,11 @@ func (n *Node) leaderChanged(m *Message) bool {
 	if n.role != RoleFollowing && n.role != RoleObserving || l.conn != 0 || m.From != l.leader || m.Role == RoleLeading {
 		return false
 	}
-	return m.Role != RoleLooking || m.Vote.Leader != l.leader || m.Round > n.election.round
+	switch {
+	case m.Role != RoleLooking, m.Vote == noLeader, m.Round > n.election.round:
+		return true
+	}
+	return m.Round == n.election.round && m.Vote.Leader != l.leader // an earlier round was on its way
 }
 
 func (n *Node) learnerConnected(peer zxid.ServerID, conn ConnID) {
@@ -152,6 +156,9 @@ func (n *Node) learnerMessage(m *Message) {
 }
 
 func (n *Node) learnerHandle(m *Message) error {
+	if l := &n.learner; (m.Kind == MessageDiff || m.Kind == MessageTrunc || m.Kind == MessageSnap) && (l.synced || l.snapshot != nil) {
+		return fmt.Errorf("a second %v", m.Kind)
+	}
 	switch m.Kind {
 	case MessageLeaderInfo:
 		return n.handleLeaderInfo(m)
@@ -291,6 +298,9 @@ func (n *Node) handleProposal(m *Message) error {
 }
 
 func (n *Node) handleCommit(z zxid.Zxid) error {
+	if !n.learner.synced {
+		return fmt.Errorf("COMMIT of %v before DIFF, TRUNC or a snapshot", z)
+	}
 	if beginning(n.hist.last(), z) {
 		z = n.hist.last()
 	}

@@ -17,8 +17,9 @@ const (
 	// finalizeWaitMs is how long an election waits for voters that can be reached and have not agreed, once a quorum has.
 	finalizeWaitMs = 200
 	// connectLimitMs is how long a server waits for the connection to the leader that was elected, and a leader for
-	// enough of them, before it looks again; initLimit if that is less.
-	connectLimitMs = 2000
+	// enough of them, before it looks again; initLimit if that is less. It doubles with each role that comes to nothing,
+	// until one serves: connections may be slow.
+	connectLimitMs = 1000
 	// epochLeapMax is how far the accepted epoch of a voter may be ahead of all that is known here.
 	epochLeapMax = 1 << 20
 	// resendMinMs and resendMaxMs bound the time after which a server that is looking for a leader says so again. The

@@ -25,6 +25,10 @@ type Config struct {
 	// TickMs is tickTime. InitLimitMs bounds each step of the start of a leader and its learners, SyncLimitMs the
 	// silence of a peer after that.
 	TickMs, InitLimitMs, SyncLimitMs int64
+	// NowMs is the monotonic clock at the start, in milliseconds.
+	NowMs int64
+	// WindowEntries is how many committed transactions are kept in memory for learners; 0 takes the default.
+	WindowEntries int
 	// Plant re-plants known bugs, for the simulator to find. It is zero everywhere else.
 	Plant Plant
 }
@@ -62,6 +66,9 @@ type Node struct {
 	phase      Phase
 	generation uint32
 	serving    bool
+	// served is set once this role has served; failures counts the roles since then that did not.
+	served   bool
+	failures int
 	// epochBegun is the epoch of the transactions that this server proposes.
 	epochBegun zxid.Epoch
 	why        string
@@ -85,6 +92,7 @@ type Node struct {
 // New returns the Node of a member of an ensemble, or of a standalone server if cfg.Ensemble is nil.
 func New(cfg Config) *Node {
 	n := &Node{cfg: cfg, hist: newHistory(cfg.LastZxid, cfg.Floor, cfg.Ends), applied: cfg.LastZxid}
+	n.nowMs, n.disk.nowMs = cfg.NowMs, cfg.NowMs
 	n.disk.init(cfg.LastZxid, cfg.AcceptedEpoch, cfg.CurrentEpoch)
 	n.links = make(map[zxid.ServerID]bool)
 	if cfg.Ensemble == nil {
@@ -121,6 +129,9 @@ func (n *Node) Step(in Input) {
 		n.links[in.Peer] = false
 	}
 	n.step(&in)
+	if n.serving {
+		n.served, n.failures = true, 0
+	}
 	n.takeCommitted()
 }
 
@@ -247,7 +258,11 @@ func (n *Node) takeCommitted() {
 		n.hist.trim(n.applied, 0, 0)
 		return
 	}
-	n.hist.trim(min(n.applied, n.disk.durable), windowEntriesMin, windowBytesMax)
+	entries, bytes := windowEntriesMin, windowBytesMax
+	if n.cfg.WindowEntries > 0 {
+		entries, bytes = n.cfg.WindowEntries, 0
+	}
+	n.hist.trim(min(n.applied, n.disk.durable), entries, bytes)
 }
 
 func (n *Node) send(m Message) {

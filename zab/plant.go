@@ -44,8 +44,6 @@ const (
 	PlantVoteByZxid
 	// PlantVoteWhileWriting votes before the disk is done with what the ended role gave it (D-23).
 	PlantVoteWhileWriting
-	// PlantObserverVotes counts observers in quorums of acknowledgements (D-45).
-	PlantObserverVotes
 	// PlantCommitAhead tells learners of a commit that is only proposed (D-43).
 	PlantCommitAhead
 	// PlantSnapshotTooOld serves a learner with a snapshot that is older than what it shares with the leader (D-04, D-07).
@@ -59,7 +57,7 @@ var plantNames = [...]string{
 	"epoch-before-history", "ack-newleader-early", "ack-early", "ack-epoch-early", "vote-not-durable", "commit-minority",
 	"sync-without-quorum", "skip-predecessor", "truncate-one", "no-truncate", "apply-uncommitted", "apply-undurable",
 	"reuse-epoch", "worse-leader", "serve-before-quorum", "serve-early", "no-step-down", "vote-by-zxid",
-	"vote-while-writing", "observer-votes", "commit-ahead", "snapshot-too-old",
+	"vote-while-writing", "commit-ahead", "snapshot-too-old",
 }
 
 // Plants lists the bugs with their names.

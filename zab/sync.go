@@ -149,10 +149,10 @@ func (n *Node) pumpAll() {
 func (n *Node) pump(p *peer) {
 	for p.bytes < inflightBytesMax && p.sent < n.sendLimit(p) && !p.asking {
 		entries, ok := n.hist.after(p.sent, n.sendLimit(p))
-		if !ok {
-			if p.stage < stageUpToDate {
-				n.askHistory(p, HistoryRequest{After: p.sent, LogOnly: true})
-			}
+		if !ok && p.stage < stageUpToDate {
+			n.askHistory(p, HistoryRequest{After: p.sent, LogOnly: true})
+		}
+		if len(entries) == 0 {
 			break
 		}
 		n.sendEntries(p, firstBatch(entries))
