@@ -6,23 +6,38 @@ import (
 	"zabra/zab/zxid"
 )
 
-// Handle is what requests hold of a session. Touch, Busy and the plain getters and setters work on atomics and may be
-// called from any goroutine without a lock; SetTimeout belongs to the tracker's goroutine.
+// Handle is what requests hold of a session. Touch, Busy, ID, Timeout, Closing and SetClosing work on atomics and may be
+// called from any goroutine without a lock; the rest belongs to the tracker's goroutine.
 type Handle struct {
 	id        zxid.SessionID
 	lastHeard atomic.Int64
-	owner     atomic.Uint64
 	timeoutMs atomic.Int32
 	busy      atomic.Int32
 	closing   atomic.Bool
+	// clock holds the time that the stepping goroutine has come to.
+	clock *atomic.Int64
+
+	// heard is the list that the session is entered into when it is touched; nil if it has a tracker. listed is set while
+	// it stands there, next is the one behind it.
+	heard  *Heard
+	listed atomic.Bool
+	next   *Handle
 
 	// The rest belongs to the tracker's goroutine. bucket is nil while the session is not watched: it is closing or was
 	// removed. pos is the session's place in the bucket, so that it can leave in O(1). endedMs is the deadline that an
 	// expired session missed.
+	owner   Owner
 	tracker *Tracker
 	bucket  *bucket
 	pos     int
 	endedMs int64
+}
+
+// Owner is the connection that a session is bound to: a server's, by the number that the server gave it. The zero value
+// stands for none.
+type Owner struct {
+	Server zxid.ServerID
+	Conn   uint64
 }
 
 // ID returns the session's id.
@@ -39,6 +54,9 @@ func (h *Handle) Touch(nowMs int64) bool {
 			break
 		}
 	}
+	if h.heard != nil && !h.listed.Load() {
+		h.heard.enter(h)
+	}
 	return !h.closing.Load()
 }
 
@@ -50,6 +68,9 @@ func (h *Handle) Timeout() int32 { return h.timeoutMs.Load() }
 func (h *Handle) SetTimeout(ms int32) {
 	h.timeoutMs.Store(ms)
 	t := h.tracker
+	if t == nil {
+		return
+	}
 	t.noteTimeout(ms)
 	if h.bucket == nil {
 		return
@@ -68,11 +89,11 @@ func (h *Handle) Closing() bool { return h.closing.Load() }
 // SetClosing marks the session as closing, for good. It will not be reported as expired any more.
 func (h *Handle) SetClosing() { h.closing.Store(true) }
 
-// Owner returns the connection that the session is bound to, 0 if there is none.
-func (h *Handle) Owner() uint64 { return h.owner.Load() }
+// Owner returns the connection that the session is bound to. It belongs to the tracker's goroutine.
+func (h *Handle) Owner() Owner { return h.owner }
 
-// SetOwner binds the session to a connection. What the numbers mean is up to the caller; 0 stands for none.
-func (h *Handle) SetOwner(conn uint64) { h.owner.Store(conn) }
+// SetOwner binds the session to a connection. It belongs to the tracker's goroutine.
+func (h *Handle) SetOwner(o Owner) { h.owner = o }
 
 // Busy adds delta to the count of the session's requests that the server holds and has not answered. As long as there
 // are any, the silence is ours: we may have stopped reading from the client for that very reason. So the session does
@@ -80,7 +101,7 @@ func (h *Handle) SetOwner(conn uint64) { h.owner.Store(conn) }
 func (h *Handle) Busy(delta int) {
 	if delta < 0 {
 		// Before the count goes down, so that no Advance finds an idle session with an old time.
-		h.Touch(h.tracker.advancedMs.Load())
+		h.Touch(h.clock.Load())
 	}
 	if h.busy.Add(int32(delta)) < 0 {
 		panic("session: more requests done than were begun in session " + h.id.String())

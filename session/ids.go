@@ -74,6 +74,14 @@ func (g *IDs) Next() zxid.SessionID {
 	return id
 }
 
+// Raise sees to it that no id up to floor is returned any more, if floor has the generator's own server byte: sessions
+// of an earlier life of this server may become known after it started.
+func (g *IDs) Raise(floor zxid.SessionID) {
+	if floor.ServerByte() == g.next.ServerByte() && uint64(floor)&idCounterMask >= uint64(g.next)&idCounterMask {
+		g.next = withCounter(floor.ServerByte(), uint64(floor)+1)
+	}
+}
+
 func reserved(id zxid.SessionID) bool { return id == 0 || id == idContainer }
 
 // withCounter puts a server byte above the low 56 bits of counter.

@@ -114,3 +114,21 @@ func TestNegotiate(t *testing.T) {
 		require.Equal(t, tt.want, Negotiate(tt.ask, tt.min, tt.max), tt)
 	}
 }
+
+func TestRaise(t *testing.T) {
+	g := NewIDs(FirstID(3, 1_700_000_000_000, 0))
+	first := g.Next()
+	g.Raise(first)
+	require.Equal(t, first+1, g.Next(), "known already")
+	g.Raise(first + 10)
+	require.Equal(t, first+11, g.Next())
+	g.Raise(withCounter(4, uint64(first)+1000))
+	g.Raise(0)
+	require.Equal(t, first+12, g.Next(), "other servers' ids are no floor")
+	g.Raise(withCounter(3, idCounterMask))
+	require.Equal(t, withCounter(3, 0), g.Next(), "it begins anew")
+	neg := NewIDs(FirstID(200, 1_700_000_000_000, 0))
+	n := neg.Next()
+	neg.Raise(n + 5)
+	require.Equal(t, n+6, neg.Next())
+}

@@ -66,7 +66,7 @@ func (t *Tracker) Add(id zxid.SessionID, timeoutMs int32, nowMs int64) *Handle {
 		// Nobody needed to call Advance while there was nothing to expire: that was not a pause.
 		t.advancedMs.Store(max(nowMs, t.advancedMs.Load()))
 	}
-	h := &Handle{id: id, tracker: t}
+	h := &Handle{id: id, tracker: t, clock: &t.advancedMs}
 	h.timeoutMs.Store(timeoutMs)
 	h.lastHeard.Store(nowMs)
 	t.noteTimeout(timeoutMs)

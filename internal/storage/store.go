@@ -101,7 +101,7 @@ type Store struct {
 	generation atomic.Uint64
 	// files is held while files are deleted or moved away, while a snapshot gets its name, and while a reader lists the
 	// logs. It is taken after incoming.mu and before mu.
-	files sync.Mutex
+	files gate
 
 	mu struct {
 		sync.Mutex
@@ -124,6 +124,15 @@ type Store struct {
 		verified map[string]bool
 	}
 }
+
+// gate is a lock that is held across operations of the disk. It is a channel and no mutex, so that whoever waits for it
+// counts as waiting: a clock that runs on when everybody waits, as in tests, does.
+type gate chan struct{}
+
+func newGate() gate { return make(gate, 1) }
+
+func (g gate) Lock()   { g <- struct{}{} }
+func (g gate) Unlock() { <-g }
 
 // position is a place in the log: the file that begins with zxid File up to offset End, whose last record is Last.
 type position struct {
@@ -163,7 +172,7 @@ func Open(fsys vfs.FS, cfg Config) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{fs: fsys, cfg: cfg, snapDir: path.Join(cfg.SnapDir, versionDir), logDir: path.Join(cfg.LogDir, versionDir)}
-	s.batchMax, s.logServed = batchBytesMax, logServedBytes
+	s.batchMax, s.logServed, s.files = batchBytesMax, logServedBytes, newGate()
 	s.mu.pins = map[*pin]struct{}{}
 	s.mu.verified = map[string]bool{}
 	s.mu.durable.File = noFile

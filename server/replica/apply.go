@@ -29,40 +29,50 @@ func (r *Replica) apply(entries []zab.Entry) {
 			bytes += len(entries[n].Payload)
 			n++
 		}
-		r.tree.Lock()
+		tree := r.tree()
+		tree.Lock()
 		for i := range entries[:n] {
 			r.applyEntry(&entries[i])
 		}
-		r.tree.Unlock()
+		tree.Unlock()
 		entries = entries[n:]
 	}
 }
 
 func (r *Replica) applyEntry(e *zab.Entry) {
 	s := &r.scratch
-	digest, hasDigest, err := znode.DecodeTxn(e.Payload, r.cfg.FieldBytesMax, &s.h, &s.txn)
-	if err != nil {
-		panic(fmt.Sprintf("replica: own transaction %v cannot be read: %v", e.Zxid, err))
+	if last := r.tree().LastZxid(); e.Zxid <= last {
+		panic(fmt.Sprintf("replica: transaction %v is to be applied, but %v is already", e.Zxid, last))
 	}
-	r.tree.Apply(&s.h, &s.txn, &s.res)
-	if hasDigest && !r.cfg.Tree.NoDigest && digest.Value != r.tree.Digest() {
+	// A leader with a larger limit may have let it through. It is committed: there is nothing left to refuse.
+	digest, hasDigest, err := znode.DecodeTxn(e.Payload, max(r.cfg.FieldBytesMax, len(e.Payload)), &s.h, &s.txn)
+	if err != nil {
+		panic(fmt.Sprintf("replica: committed transaction %v cannot be read: %v", e.Zxid, err))
+	}
+	r.tree().Apply(&s.h, &s.txn, &s.res)
+	if hasDigest && !r.cfg.Tree.NoDigest && digest.Value != r.tree().Digest() {
 		r.counters.digestMismatches.Add(1)
 		r.log.Error("the tree after a transaction is not the one that was foreseen",
 			zap.Stringer("zxid", e.Zxid), zap.Stringer("op", s.h.Type),
-			zap.Uint64("foreseen", digest.Value), zap.Uint64("actual", r.tree.Digest()))
+			zap.Uint64("foreseen", digest.Value), zap.Uint64("actual", r.tree().Digest()))
 	}
 	if !r.cfg.Tree.NoDigest {
-		r.digests.note(e.Zxid, r.tree.Digest())
+		r.digests.note(e.Zxid, r.tree().Digest())
 	}
-	r.pending.applied(e.Zxid)
-	r.pending.appliedEphemeral(s.h.ClientID, e.Zxid)
 	r.counters.commits.Add(1)
-	r.proposed.Add(-1)
-	r.proposedBytes.Add(-int64(len(e.Payload)))
-	if c := r.connOf(e.Origin); c != nil {
+	if r.term.leading {
+		r.pending.applied(e.Zxid)
+		r.pending.appliedEphemeral(s.h.ClientID, e.Zxid)
+		r.proposed.Add(-1) // a leader begins with everything applied: it is its own
+		r.proposedBytes.Add(-int64(len(e.Payload)))
+	}
+	if c := r.connOf(e.Origin); c != nil && !c.cut {
 		r.answer(c, e)
 	}
-	if s.h.Type == wire.OpCloseSession {
+	switch s.h.Type {
+	case wire.OpCreateSession:
+		r.ids.Raise(s.h.ClientID)
+	case wire.OpCloseSession:
 		r.sessionEnded(s.h.ClientID)
 	}
 }
@@ -85,16 +95,15 @@ func (r *Replica) answer(c *Conn, e *zab.Entry) {
 		}
 		return
 	}
-	r.replyWrite(c, it, e.Zxid)
-	r.markDirty(c)
-	last := it.last
-	c.answered(it)
-	c.fifo.pop()
-	if last {
-		c.dropRest()
-		return
+	if r.scratch.h.Type == wire.OpError && r.scratch.txn.Err == wire.CodeSessionMoved {
+		it.silent, it.last = true, true // no client knows this code: the connection ends instead
+	} else {
+		r.replyWrite(c, it, e.Zxid)
 	}
-	r.drain(c)
+	r.markDirty(c)
+	if !r.done(c, it) {
+		r.drain(c)
+	}
 }
 
 // dropRest throws away what a client sent behind its last request.
@@ -103,6 +112,7 @@ func (c *Conn) dropRest() {
 		c.answered(c.fifo.front())
 		c.fifo.pop()
 	}
+	c.syncs = 0
 }
 
 // replyWrite writes the reply of an applied transaction.

@@ -63,9 +63,9 @@ func BenchmarkSetData(b *testing.B) {
 			b.Fatal(err)
 		}
 		if n++; n%100 == 0 {
-			rd := w.r.Step(w.now, w.written)
+			rd := w.r.Step(w.now, confirmed(w.written))
 			w.written = rd.Persist[0].Token
-			w.r.Step(w.now, w.written)
+			w.r.Step(w.now, confirmed(w.written))
 			spare, _ = cl.c.Output(spare)
 		}
 	}

@@ -4,13 +4,18 @@ import (
 	"go.uber.org/zap"
 
 	"zabra/wire"
+	"zabra/zab"
 	"zabra/zab/zxid"
 	"zabra/znode"
 )
 
 // Config is what a replica must know. Times are in milliseconds.
 type Config struct {
-	// ServerByte is the top byte of the session ids made here: 1 for a standalone server.
+	// Ensemble makes the server a member of an ensemble; nil for a standalone server. LastZxid is filled in from what was
+	// recovered.
+	Ensemble *zab.Config
+	// ServerByte is the top byte of the session ids made here: 1 for a standalone server, the low byte of the server's id
+	// in an ensemble.
 	ServerByte byte
 	// TickMs is tickTime: the grid on which sessions expire.
 	TickMs int64
@@ -21,14 +26,15 @@ type Config struct {
 	// RecordBytesMax bounds an encoded transaction: a longer one could not be read back and is refused.
 	RecordBytesMax int
 	// OutstandingMax is globalOutstandingLimit; 0 takes the default. Above it, connections that have a request in flight
-	// are not read.
+	// are not read. In an ensemble with more than two voters it is shared among all of them but one.
 	OutstandingMax int
 	Tree           znode.Config
 	// EnforceQuota makes hard quota limits refuse requests.
 	EnforceQuota bool
 	// BodylessCloseSession writes closeSession transactions without the list of ephemerals, as ZooKeeper before 3.6.
 	BodylessCloseSession bool
-	// ReconfigEnabled changes how a standalone server refuses a reconfig request.
+	// ReconfigEnabled changes how a standalone server refuses a reconfig request. A member of an ensemble answers as if
+	// it were not set.
 	ReconfigEnabled bool
 	// ContainerCheckMs is the period of the scan for empty containers and outlived TTL nodes, ContainerMaxPerMinute the
 	// rate of their deletion, ContainerNeverUsedMs the age at which a container that never had a child goes (0 = never).
@@ -58,6 +64,11 @@ type Refusal struct {
 func (c *Config) setDefaults() {
 	if c.OutstandingMax <= 0 {
 		c.OutstandingMax = outstandingDefault
+	}
+	if c.Ensemble != nil {
+		if voters := len(c.Ensemble.Ensemble.Voters()); voters > 2 {
+			c.OutstandingMax = max(c.OutstandingMax/(voters-1), 1)
+		}
 	}
 	if c.Wake == nil {
 		c.Wake = func() {}

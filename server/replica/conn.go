@@ -11,6 +11,7 @@ import (
 	"zabra/jute"
 	"zabra/session"
 	"zabra/wire"
+	"zabra/zab"
 	"zabra/zab/zxid"
 	"zabra/znode"
 )
@@ -58,7 +59,9 @@ type Conn struct {
 	closed  atomic.Bool
 	ids     atomic.Pointer[[]wire.ID]
 	session atomic.Pointer[session.Handle]
+	// watcher is the connection in watches, which belong to the tree that the connection was established with.
 	watcher znode.WatcherID
+	watches *znode.Watches
 
 	// pending counts requests that are not answered yet. Only the reader raises it (and the handshake, while the reader
 	// waits), only the stepping goroutine lowers it, after the answer is in the outbox: a reader that sees 0 may answer a read itself.
@@ -89,10 +92,20 @@ type Conn struct {
 	fifo      fifo
 	connect   *wire.ConnectRequest // from the handshake's arrival to its answer
 	timeoutMs int32
+	asked     bool // the handshake is being dealt with
+	cut       bool // the server has ceased to serve
 	dirty     bool // stands in replica.dirty
+	again     bool // stands in replica.again
+	// syncs counts the syncs in the line that were set going; proven is the last one whose proof has come.
+	syncs  int
+	proven uint64
+	// sentIDs is what went to the leader for the identities that begin at sentOf.
+	sentIDs []zab.Identity
+	sentOf  *wire.ID
 }
 
-// Open makes a Conn for a new TCP connection. Any goroutine may call it.
+// Open makes a Conn for a new TCP connection. Any goroutine may call it. While the server does not serve, the connection is
+// one that ends at once.
 func (r *Replica) Open(owner any, remote netip.AddrPort, now Now) *Conn {
 	c := &Conn{r: r, owner: owner, remote: remote, resumed: make(chan struct{}, 1)}
 	c.gen = r.lastGen.Add(1)
@@ -102,7 +115,11 @@ func (r *Replica) Open(owner any, remote netip.AddrPort, now Now) *Conn {
 	c.out.stats.openedMs = now.WallMs
 	r.conns.mu.Lock()
 	r.conns.byGen[c.gen] = c
+	serving := r.conns.serving
 	r.conns.mu.Unlock()
+	if !serving {
+		c.finish()
+	}
 	return c
 }
 
@@ -195,20 +212,31 @@ func (c *Conn) Receive(frame []byte, now Now) (Verdict, error) {
 	}
 	h.Touch(now.MonoMs)
 	switch op.Info().Class {
-	case wire.ClassRead, wire.ClassSync, wire.ClassConn:
-		if c.pending.Load() == 0 {
-			c.r.tree.RLock(c.shard)
-			c.r.execute(c, op, xid, body, *c.ids.Load(), now.MonoMs, now)
-			c.r.tree.RUnlock(c.shard)
-			return c.afterReply(), nil
+	case wire.ClassSync:
+		if c.r.cfg.Ensemble != nil {
+			return c.enqueue(item{kind: itemSync, op: op, xid: xid, body: body, recvMs: now.MonoMs}), nil
 		}
-		return c.enqueue(item{kind: itemRead, op: op, xid: xid, body: body, recvMs: now.MonoMs}), nil
+		return c.receiveRead(op, xid, body, now), nil
+	case wire.ClassRead, wire.ClassConn:
+		return c.receiveRead(op, xid, body, now), nil
 	case wire.ClassWrite:
 		if op != wire.OpCreateSession {
 			return c.enqueue(item{kind: itemWrite, op: op, xid: xid, body: body, recvMs: now.MonoMs}), nil
 		}
 	}
 	return c.receiveUnknown(op, xid, len(frame), now)
+}
+
+// receiveRead answers a read at once when nothing of its connection is in flight, else when its turn comes.
+func (c *Conn) receiveRead(op wire.Op, xid int32, body []byte, now Now) Verdict {
+	if c.pending.Load() != 0 {
+		return c.enqueue(item{kind: itemRead, op: op, xid: xid, body: body, recvMs: now.MonoMs})
+	}
+	tree := c.r.tree()
+	tree.RLock(c.shard)
+	c.r.execute(c, tree, op, xid, body, *c.ids.Load(), now.MonoMs, now)
+	tree.RUnlock(c.shard)
+	return c.afterReply()
 }
 
 // receiveUnknown answers an opcode that the server does not serve, and ends the connection.

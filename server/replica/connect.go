@@ -21,16 +21,19 @@ func (c *Conn) receiveConnect(frame []byte, now Now) (Verdict, error) {
 		return Closing, fmt.Errorf("%w: %w", ErrHandshake, d.Err())
 	}
 	c.countReceived()
-	c.r.tree.RLock(c.shard)
-	last := c.r.tree.LastZxid()
-	c.r.tree.RUnlock(c.shard)
+	tree := c.r.tree()
+	tree.RLock(c.shard)
+	last := tree.LastZxid()
+	tree.RUnlock(c.shard)
 	if req.LastZxidSeen > last {
 		return Closing, fmt.Errorf("%w: client %v, server %v", ErrClientAhead, req.LastZxidSeen, last)
 	}
 	req.Password = bytes.Clone(req.Password)
 	c.connect = req
 	c.timeoutMs = session.Negotiate(req.TimeoutMs, c.r.cfg.MinSessionTimeoutMs, c.r.cfg.MaxSessionTimeoutMs)
-	c.state.Store(stateConnecting)
+	if !c.state.CompareAndSwap(stateNew, stateConnecting) {
+		return Closing, nil // the server has ceased to serve
+	}
 	c.r.counters.connects.Add(1)
 	c.r.post(c)
 	return Wait, nil
@@ -51,6 +54,10 @@ func (r *Replica) serveConnect(c *Conn) {
 		r.markDirty(c)
 		return
 	}
+	if !r.term.leading {
+		r.revalidate(c)
+		return
+	}
 	h := r.tracker.Get(id)
 	switch {
 	case h == nil:
@@ -59,37 +66,63 @@ func (r *Replica) serveConnect(c *Conn) {
 	case h.Closing():
 		r.toldExpired[id] = append(r.toldExpired[id], c)
 	default:
-		if old := r.bySession[id]; old != nil && old != c {
-			old.finish()
-			r.markDirty(old)
-		}
 		h.SetTimeout(c.timeoutMs)
 		h.Touch(r.now.MonoMs)
 		r.establish(c, h)
 	}
 }
 
-// openSession proposes a new session. Its client is answered when the transaction is applied.
+// leaveBehind ends a connection whose session goes on elsewhere.
+func (r *Replica) leaveBehind(old *Conn) {
+	delete(r.bySession, old.SessionID())
+	if !r.term.leading {
+		old.session.Load().SetClosing() // a learner's handles are the connections' own
+	}
+	old.finish()
+	r.markDirty(old)
+}
+
+// openSession asks for a new session. Its client is answered when the transaction is applied.
 func (r *Replica) openSession(c *Conn) {
 	id := r.ids.Next()
-	h := r.tracker.Add(id, c.timeoutMs, r.now.MonoMs)
+	for r.sessionKnown(id) {
+		id = r.ids.Next()
+	}
+	var h *session.Handle
+	if r.term.leading {
+		h = r.tracker.Add(id, c.timeoutMs, r.now.MonoMs)
+	} else {
+		h = r.heard.Open(id, c.timeoutMs, r.now.MonoMs)
+	}
 	h.Busy(1)
 	c.session.Store(h)
 	c.nextSeq++
 	c.pending.Add(1)
 	r.outstanding.Add(1)
 	c.fifo.push(item{kind: itemConnect, proposed: true, op: wire.OpCreateSession, seq: c.nextSeq, recvMs: r.now.MonoMs})
-	c.fifo.nextUnproposed()
-	txn := znode.Txn{Type: wire.OpCreateSession, Timeout: c.timeoutMs}
-	r.propose(id, 0, &txn, zab.Origin{Conn: c.gen, Seq: c.nextSeq})
+	c.fifo.unproposed++
+	if !r.term.leading {
+		r.forwardSession(c, id, c.nextSeq)
+		return
+	}
+	r.proposeSession(id, c.timeoutMs, r.originOf(c, c.nextSeq))
+}
+
+func (r *Replica) proposeSession(s zxid.SessionID, timeoutMs int32, origin zab.Origin) {
+	txn := znode.Txn{Type: wire.OpCreateSession, Timeout: timeoutMs}
+	r.propose(s, 0, &txn, origin)
 }
 
 // establish binds the session to the connection and answers the handshake.
 func (r *Replica) establish(c *Conn, h *session.Handle) {
-	h.SetOwner(c.gen)
+	if old := r.bySession[h.ID()]; old != nil && old != c {
+		r.leaveBehind(old)
+	}
+	h.SetOwner(r.ownerOf(c))
 	c.session.Store(h)
 	r.bySession[h.ID()] = c
-	c.watcher = r.tree.Watches().Attach(c)
+	c.watches = r.tree().Watches()
+	c.watcher = c.watches.Attach(c)
 	pw := session.Password(h.ID())
 	c.answerConnect(wire.ConnectResponse{TimeoutMs: c.timeoutMs, SessionID: h.ID(), Password: pw[:], HasReadOnly: c.connect.HasReadOnly})
 	c.connect = nil
@@ -142,7 +175,7 @@ func (r *Replica) closeOrphans() {
 // proposeClose proposes the end of a session with all its ephemeral nodes, those in flight included.
 func (r *Replica) proposeClose(s zxid.SessionID, cxid int32, origin zab.Origin) {
 	txn := znode.Txn{Type: wire.OpCloseSession, HasPaths: !r.cfg.BodylessCloseSession}
-	z := r.node.NextZxid()
+	z := r.core.NextZxid()
 	paths := r.pending.ephemeralsOf(s)
 	size := 2 * txnFixedBytes // header and digest
 	for _, p := range paths {
@@ -161,11 +194,12 @@ func (r *Replica) proposeClose(s zxid.SessionID, cxid int32, origin zab.Origin) 
 // sessionEnded is called when a closeSession is applied: nothing of the session is visible any more, so whoever asked
 // for it may be told, and its connection ends.
 func (r *Replica) sessionEnded(s zxid.SessionID) {
-	r.tracker.Remove(s)
+	if r.tracker != nil {
+		r.tracker.Remove(s)
+	}
 	if c := r.bySession[s]; c != nil {
-		delete(r.bySession, s)
-		c.finish()
-		r.markDirty(c)
+		c.session.Load().SetClosing()
+		r.leaveBehind(c)
 	}
 	for _, c := range r.toldExpired[s] {
 		if !c.closed.Load() {

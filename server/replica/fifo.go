@@ -1,6 +1,8 @@
 package replica
 
 import (
+	"sort"
+
 	"zabra/wire"
 )
 
@@ -13,12 +15,13 @@ const (
 	itemReply                       // the answer is known: a bare header with code and zxid 0 or -1
 	itemSASL                        // an empty SASL answer
 	itemConnect                     // the handshake
+	itemSync                        // a sync whose answer waits for a proof that the leader leads
 )
 
 // item is a request of a connection that could not be answered at once.
 type item struct {
 	kind itemKind
-	// proposed is set when a transaction has been made of the request; it is then in flight.
+	// proposed is set when a transaction has been made of the request, or it was sent to the leader; it is then in flight.
 	proposed bool
 	// silent is set when there is no answer at all: the session is ending.
 	silent bool
@@ -80,11 +83,21 @@ func (f *fifo) compact() {
 	f.head = 0
 }
 
-// nextUnproposed returns the next item that prep has not seen, nil if there is none.
-func (f *fifo) nextUnproposed() *item {
+// peekUnproposed returns the next item that prep has not seen, nil if there is none. It counts as seen when unproposed
+// is raised.
+func (f *fifo) peekUnproposed() *item {
 	if f.unproposed == len(f.items) {
 		return nil
 	}
-	f.unproposed++
-	return &f.items[f.unproposed-1]
+	return &f.items[f.unproposed]
+}
+
+// find returns the item with a place on the connection, nil if it has left the line.
+func (f *fifo) find(seq uint64) *item {
+	live := f.items[f.head:]
+	i := sort.Search(len(live), func(i int) bool { return live[i].seq >= seq })
+	if i == len(live) || live[i].seq != seq {
+		return nil
+	}
+	return &live[i]
 }

@@ -22,6 +22,8 @@ type world struct {
 	written zab.Token   // newest token that was handed out
 	log     []zab.Entry // everything that was to be persisted
 	flushed map[*Conn]int
+	// rest, if set, takes the place of settle: the replica is one of several.
+	rest func()
 }
 
 func testConfig(t testing.TB) Config {
@@ -49,7 +51,7 @@ func newWorld(t testing.TB, change func(*Config)) *world {
 func (w *world) step() Ready { return w.stepWith(0) }
 
 func (w *world) stepWith(tok zab.Token) Ready {
-	rd := w.r.Step(w.now, tok)
+	rd := w.r.Step(w.now, confirmed(tok))
 	for _, op := range rd.Persist {
 		require.Equal(w.t, zab.PersistAppend, op.Kind)
 		w.written = op.Token
@@ -61,13 +63,25 @@ func (w *world) stepWith(tok zab.Token) Ready {
 	return rd
 }
 
+// confirmed is the input that a standalone server's disk gives.
+func confirmed(tok zab.Token) []zab.Input {
+	if tok == 0 {
+		return nil
+	}
+	return []zab.Input{{Kind: zab.InputPersisted, Token: tok, Generation: 1}}
+}
+
 // settle steps and confirms until nothing is left to do, and checks the tree.
 func (w *world) settle() {
 	w.t.Helper()
+	if w.rest != nil {
+		w.rest()
+		return
+	}
 	for range 100 {
 		rd := w.stepWith(w.written)
 		if len(rd.Persist) == 0 && w.r.Idle() {
-			require.NoError(w.t, w.r.tree.Check())
+			require.NoError(w.t, w.r.tree().Check())
 			require.Zero(w.t, w.r.Stats().DigestMismatches)
 			return
 		}
@@ -95,10 +109,12 @@ func (w *world) open() *client {
 	return &client{w: w, c: w.r.Open(nil, addr, w.now)}
 }
 
-func (w *world) connect() *client {
+func (w *world) connect() *client { return w.connectFor(5000) }
+
+func (w *world) connectFor(timeoutMs int32) *client {
 	w.t.Helper()
 	cl := w.open()
-	resp := cl.handshake(wire.ConnectRequest{TimeoutMs: 5000, Password: make([]byte, 16), HasReadOnly: true})
+	resp := cl.handshake(wire.ConnectRequest{TimeoutMs: timeoutMs, Password: make([]byte, 16), HasReadOnly: true})
 	require.NotZero(w.t, resp.SessionID)
 	cl.id, cl.pw = resp.SessionID, resp.Password
 	return cl

@@ -26,6 +26,11 @@ const (
 	// applyBatchMax is how many transactions are applied under one hold of the tree's write lock.
 	applyBatchMax      = 256
 	applyBatchBytesMax = 1 << 20
+	// shownPathBytesMax is how much of a client's path goes into a line of the log.
+	shownPathBytesMax = 256
+	// connNumberBits is the part of a connection's number in an ensemble that counts; above it stand the milliseconds since
+	// 1970 of the server's start.
+	connNumberBits = 20
 	// outstandingDefault stands for an unset limit of outstanding requests.
 	outstandingDefault = 16384
 )

@@ -3,7 +3,10 @@ package replica
 import (
 	"strconv"
 
+	"go.uber.org/zap"
+
 	"zabra/jute"
+	"zabra/session"
 	"zabra/wire"
 	"zabra/zab"
 	"zabra/zab/zxid"
@@ -19,19 +22,20 @@ type op struct {
 	inMulti bool
 	// room is what is left of the bytes that a transaction may have.
 	room int
-	// conn and bodyBytes are for telling that the room is not enough.
+	// conn, nil if the request was forwarded, and bodyBytes are for telling that the room is not enough.
 	conn      *Conn
 	bodyBytes int
 }
 
 // refuseTooLarge tells of a transaction that could not be read back.
-func (o *op) refuseTooLarge(path []byte) {
+func (r *Replica) refuseTooLarge(o *op, path []byte) {
+	const why = "the transaction would be larger than what can be read back (jute.maxbuffer plus extrasize)"
 	if o.conn == nil {
+		r.log.Warn("a request of another server's client is refused: "+why, zap.Stringer("session", o.session), zap.Stringer("op", o.code),
+			zap.ByteString("path", path[:min(len(path), shownPathBytesMax)]), zap.Int("bytes", o.bodyBytes), zap.Int("limit", r.cfg.RecordBytesMax))
 		return
 	}
-	cfg := &o.conn.r.cfg
-	cfg.Refused(Refusal{Conn: o.conn, Session: o.session, Op: o.code, Path: string(path), Bytes: o.bodyBytes, Limit: cfg.RecordBytesMax,
-		Why: "the transaction would be larger than what can be read back (jute.maxbuffer plus extrasize)"})
+	r.cfg.Refused(Refusal{Conn: o.conn, Session: o.session, Op: o.code, Path: string(path), Bytes: o.bodyBytes, Limit: r.cfg.RecordBytesMax, Why: why})
 }
 
 // txnFixedBytes is the most that the parts of fixed size of one operation take in a transaction.
@@ -39,13 +43,13 @@ const txnFixedBytes = 64
 
 // fits takes the bytes of one operation out of the room. A transaction that could not be read back is refused before
 // anything of it is noted: lists of ACLs can grow far beyond the request when "auth" is replaced by identities.
-func (o *op) fits(path, data []byte, acl []wire.ACL) bool {
+func (r *Replica) fits(o *op, path, data []byte, acl []wire.ACL) bool {
 	o.room -= txnFixedBytes + encodedBytesMax(len(path)) + len(data)
 	for i := range acl {
 		o.room -= 12 + encodedBytesMax(len(acl[i].Scheme)+len(acl[i].ID))
 	}
 	if o.room < 0 {
-		o.refuseTooLarge(path)
+		r.refuseTooLarge(o, path)
 	}
 	return o.room >= 0
 }
@@ -54,103 +58,89 @@ func (o *op) fits(path, data []byte, acl []wire.ACL) bool {
 // U+FFFF become six.
 func encodedBytesMax(n int) int { return n + n/2 }
 
-// prepWrite makes a transaction of a write and proposes it. A write that the rules refuse becomes an error transaction:
-// it uses up a zxid like any other. Only what cannot even be read, and requests of a session that is ending, use none.
+// write is a request to change something: of a connection of this server, or forwarded by a learner.
+type write struct {
+	op      wire.Op
+	session zxid.SessionID
+	cxid    int32
+	body    []byte
+	// ids are the identities that the connection had when the request arrived.
+	ids    []wire.ID
+	origin zab.Origin
+	conn   *Conn // nil if it was forwarded
+}
+
+// prepWrite makes a transaction of a write of a connection of this server.
 func (r *Replica) prepWrite(c *Conn, it *item) {
 	h := c.session.Load()
-	if h.Closing() || h.Owner() != c.gen {
+	if h.Closing() || h.Owner() != r.ownerOf(c) {
 		it.silent = true // the session ends, or has moved to another connection and goes on there
 		return
 	}
-	o := op{code: it.op, session: h.ID(), ids: it.ids, zxid: r.node.NextZxid(),
-		room: r.cfg.RecordBytesMax - 2*txnFixedBytes, conn: c, bodyBytes: len(it.body)}
+	w := write{op: it.op, session: h.ID(), cxid: it.xid, body: it.body, ids: it.ids, origin: r.originOf(c, it.seq), conn: c}
 	if it.op == wire.OpCloseSession {
-		h.SetClosing()
 		c.state.Store(stateClosing)
-		it.proposed, it.last = true, true
-		r.proposeClose(h.ID(), it.xid, zab.Origin{Conn: c.gen, Seq: it.seq})
-		return
+		it.last = true
 	}
-	d := jute.NewDecoder(it.body, r.cfg.FieldBytesMax)
-	txn, code, readable := r.prepBody(&o, &d)
-	if !readable {
+	if it.proposed = r.transact(&w, h); !it.proposed {
 		it.code = wire.CodeMarshalling
-		return
 	}
+}
+
+// transact makes a transaction of a write of a living session and proposes it. A write that the rules refuse becomes an
+// error transaction: it uses up a zxid like any other. Only what cannot even be read uses none, and false is returned.
+func (r *Replica) transact(w *write, h *session.Handle) bool {
+	if w.op == wire.OpCloseSession {
+		h.SetClosing()
+		r.proposeClose(w.session, w.cxid, w.origin)
+		return true
+	}
+	d := jute.NewDecoder(w.body, r.cfg.FieldBytesMax)
+	if !r.body.decode(w.op, &d) {
+		return false
+	}
+	o := op{code: w.op, session: w.session, ids: w.ids, zxid: r.core.NextZxid(),
+		room: r.cfg.RecordBytesMax - 2*txnFixedBytes, conn: w.conn, bodyBytes: len(w.body)}
+	txn, code := r.prepBody(&o, &r.body)
 	if code != wire.CodeOK {
 		txn = znode.Txn{Type: wire.OpError, Err: code}
 	}
-	it.proposed = true
-	r.propose(o.session, it.xid, &txn, zab.Origin{Conn: c.gen, Seq: it.seq})
+	r.propose(w.session, w.cxid, &txn, w.origin)
+	return true
 }
 
-// prepBody decodes the record of a single write and checks it. It reports false for a record that cannot be read.
-func (r *Replica) prepBody(o *op, d *jute.Decoder) (txn znode.Txn, code wire.Code, readable bool) {
+// prepBody checks a single write.
+func (r *Replica) prepBody(o *op, b *writeBody) (txn znode.Txn, code wire.Code) {
 	switch o.code {
-	case wire.OpCreate, wire.OpCreate2, wire.OpCreateContainer:
-		var plain wire.CreateRequest
-		plain.Decode(d)
-		if d.Err() != nil {
-			return txn, 0, false
-		}
-		req := wire.CreateTTLRequest{Path: plain.Path, Data: plain.Data, ACL: plain.ACL, Flags: plain.Flags, TTL: -1}
-		txn, code = r.prepCreate(o, &req)
-	case wire.OpCreateTTL:
-		var req wire.CreateTTLRequest
-		req.Decode(d)
-		if d.Err() != nil {
-			return txn, 0, false
-		}
-		txn, code = r.prepCreate(o, &req)
+	case wire.OpCreate, wire.OpCreate2, wire.OpCreateContainer, wire.OpCreateTTL:
+		return r.prepCreate(o, &b.create)
 	case wire.OpDelete:
-		var req wire.PathVersionRequest
-		req.Decode(d)
-		if d.Err() != nil {
-			return txn, 0, false
-		}
-		txn, code = r.prepDelete(o, req.Path, req.Version)
+		return r.prepDelete(o, b.target.Path, b.target.Version)
 	case wire.OpSetData:
-		var req wire.SetDataRequest
-		req.Decode(d)
-		if d.Err() != nil {
-			return txn, 0, false
-		}
-		txn, code = r.prepSetData(o, req.Path, req.Data, req.Version)
+		return r.prepSetData(o, b.data.Path, b.data.Data, b.data.Version)
 	case wire.OpSetACL:
-		var req wire.SetACLRequest
-		req.Decode(d)
-		if d.Err() != nil {
-			return txn, 0, false
-		}
-		txn, code = r.prepSetACL(o, &req)
+		return r.prepSetACL(o, &b.acl)
 	case wire.OpDeleteContainer:
-		var req wire.PathRequest
-		req.Decode(d)
-		if d.Err() != nil || req.Path == nil {
-			return txn, 0, false
-		}
-		txn, code = r.prepClientDeleteContainer(o, req.Path)
+		return r.prepClientDeleteContainer(o, b.target.Path)
 	case wire.OpReconfig:
-		var req wire.ReconfigRequest
-		req.Decode(d)
-		if d.Err() != nil {
-			return txn, 0, false
+		if r.cfg.Ensemble == nil && r.cfg.ReconfigEnabled {
+			return txn, wire.CodeUnimplemented // a standalone server has nothing to reconfigure
 		}
-		code = wire.CodeReconfigDisabled
-		if r.cfg.ReconfigEnabled {
-			code = wire.CodeUnimplemented // a standalone server has nothing to reconfigure
-		}
+		return txn, wire.CodeReconfigDisabled
 	case wire.OpMulti:
-		return r.prepMulti(o, d)
+		return r.prepMulti(o, b)
 	default:
 		panic("replica: not a write: " + o.code.String())
 	}
-	return txn, code, true
 }
 
-// propose numbers a transaction, adds the digest of the tree after it, and hands it to the broadcast.
+// propose numbers a transaction, adds the digest of the tree after it, and hands it to the broadcast. If the leadership
+// has just been lost it does nothing: the term is about to end, and with it whatever waits for the transaction.
 func (r *Replica) propose(s zxid.SessionID, cxid int32, txn *znode.Txn, origin zab.Origin) {
-	z := r.node.NextZxid()
+	if st := r.core.Status(); !st.Serving || st.Generation != r.term.generation {
+		return
+	}
+	z := r.core.NextZxid()
 	h := znode.TxnHeader{ClientID: s, Cxid: cxid, Zxid: z, Time: r.now.WallMs, Type: txn.Type}
 	var digest *znode.Digest
 	if !r.cfg.Tree.NoDigest && txn.Type != wire.OpError {
@@ -163,7 +153,10 @@ func (r *Replica) propose(s zxid.SessionID, cxid int32, txn *znode.Txn, origin z
 	r.proposed.Add(1)
 	r.proposedBytes.Add(int64(len(payload)))
 	r.counters.proposals.Add(1)
-	r.node.Propose(zab.Entry{Zxid: z, Payload: payload, Origin: origin})
+	r.proposals.note(len(payload), r.statsGeneration.Load())
+	r.proposal[0] = zab.Entry{Zxid: z, Payload: payload, Origin: origin}
+	r.feed(zab.Input{Kind: zab.InputPropose, Entries: r.proposal[:]})
+	r.proposal[0] = zab.Entry{}
 }
 
 // txnSizeGuess is the room that an encoded transaction most likely takes.
@@ -255,10 +248,10 @@ func (r *Replica) prepCreate(o *op, req *wire.CreateTTLRequest) (txn znode.Txn, 
 	if parent.stat.Kind(&r.cfg.Tree) == znode.KindEphemeral {
 		return txn, wire.CodeNoChildrenForEphemerals
 	}
-	if r.cfg.EnforceQuota && r.tree.QuotaExceeded(path, 1, int64(len(req.Data))) {
+	if r.cfg.EnforceQuota && r.tree().QuotaExceeded(path, 1, int64(len(req.Data))) {
 		return txn, wire.CodeQuotaExceeded
 	}
-	if !o.fits(path, req.Data, acl) {
+	if !r.fits(o, path, req.Data, acl) {
 		return txn, wire.CodeMarshalling
 	}
 	txn = znode.Txn{Type: kind.txn, Path: path, Data: req.Data, ACL: acl, Ephemeral: kind.ephemeral, TTL: req.TTL,
@@ -320,7 +313,7 @@ func (r *Replica) prepDelete(o *op, path []byte, version int32) (txn znode.Txn, 
 	case node.children > 0:
 		return txn, wire.CodeNotEmpty
 	}
-	if !o.fits(path, nil, nil) {
+	if !r.fits(o, path, nil, nil) {
 		return txn, wire.CodeMarshalling
 	}
 	r.pending.remove(path, o.zxid)
@@ -339,7 +332,7 @@ func (r *Replica) prepDeleteContainer(path []byte) (txn znode.Txn, code wire.Cod
 	case !r.reapable(&node):
 		return txn, wire.CodeBadVersion
 	}
-	r.pending.remove(path, r.node.NextZxid())
+	r.pending.remove(path, r.core.NextZxid())
 	return znode.Txn{Type: wire.OpDeleteContainer, Path: path}, wire.CodeOK
 }
 
@@ -375,7 +368,7 @@ func (r *Replica) prepClientDeleteContainer(o *op, path []byte) (txn znode.Txn, 
 		return txn, wire.CodeNoNode
 	case !r.auth.Allows(parent.acl, wire.PermDelete, o.ids):
 		return txn, wire.CodeNoAuth
-	case !o.fits(path, nil, nil):
+	case !r.fits(o, path, nil, nil):
 		return txn, wire.CodeMarshalling
 	}
 	r.pending.remove(path, o.zxid)
@@ -388,13 +381,13 @@ func (r *Replica) prepSetData(o *op, path, data []byte, version int32) (txn znod
 		return txn, code
 	}
 	grown := int64(len(data)) - int64(node.dataBytes)
-	if grown != 0 && r.cfg.EnforceQuota && r.tree.QuotaExceeded(path, 0, grown) {
+	if grown != 0 && r.cfg.EnforceQuota && r.tree().QuotaExceeded(path, 0, grown) {
 		return txn, wire.CodeQuotaExceeded
 	}
 	if version != -1 && version != node.stat.Version {
 		return txn, wire.CodeBadVersion
 	}
-	if !o.fits(path, data, nil) {
+	if !r.fits(o, path, data, nil) {
 		return txn, wire.CodeMarshalling
 	}
 	after := node
@@ -421,7 +414,7 @@ func (r *Replica) prepSetACL(o *op, req *wire.SetACLRequest) (txn znode.Txn, cod
 	if req.Version != -1 && req.Version != node.stat.AVersion {
 		return txn, wire.CodeBadVersion
 	}
-	if !o.fits(req.Path, nil, acl) {
+	if !r.fits(o, req.Path, nil, acl) {
 		return txn, wire.CodeMarshalling
 	}
 	after := node
@@ -440,7 +433,7 @@ func (r *Replica) prepCheck(o *op, path []byte, version int32) (txn znode.Txn, c
 	if version != -1 && version != node.stat.Version {
 		return txn, wire.CodeBadVersion
 	}
-	if !o.fits(path, nil, nil) {
+	if !r.fits(o, path, nil, nil) {
 		return txn, wire.CodeMarshalling
 	}
 	// The record carries the node's version plus one, as on Apache's disk. Nobody reads it.

@@ -1,9 +1,6 @@
 package replica
 
 import (
-	"errors"
-
-	"zabra/jute"
 	"zabra/wire"
 	"zabra/znode"
 )
@@ -12,14 +9,11 @@ import (
 // refused cancels all: its place and those behind it become errors, and the pending view is as it was.
 //
 // As in ZooKeeper, a list that cannot be read is refused with a transaction of its own, unless it is a null ACL that makes
-// it so: that is reported as not readable, like a single write that cannot be read.
-func (r *Replica) prepMulti(o *op, d *jute.Decoder) (txn znode.Txn, code wire.Code, readable bool) {
-	ops, err := wire.DecodeMulti(d, nil)
-	switch {
-	case errors.Is(err, wire.ErrMultiNullACL):
-		return txn, 0, false
-	case err != nil || countReads(ops) > 0:
-		return txn, wire.CodeMarshalling, true
+// it so: that one is not readable at all, like a single write that is not.
+func (r *Replica) prepMulti(o *op, b *writeBody) (txn znode.Txn, code wire.Code) {
+	ops := b.multi
+	if b.multiErr != nil || countReads(ops) > 0 {
+		return txn, wire.CodeMarshalling
 	}
 	o.inMulti = true
 	txn = znode.Txn{Type: wire.OpMulti, Multi: make([]znode.Txn, len(ops))}
@@ -32,16 +26,16 @@ func (r *Replica) prepMulti(o *op, d *jute.Decoder) (txn znode.Txn, code wire.Co
 		}
 		r.pending.rollback()
 		if code == wire.CodeMarshalling { // not this operation alone
-			return txn, code, true
+			return txn, code
 		}
 		txn.Multi[i] = znode.Txn{Type: wire.OpError, Err: code}
 		for j := i + 1; j < len(ops); j++ {
 			txn.Multi[j] = znode.Txn{Type: wire.OpError, Err: wire.CodeRuntimeInconsistency}
 		}
-		return txn, wire.CodeOK, true
+		return txn, wire.CodeOK
 	}
 	r.pending.commit()
-	return txn, wire.CodeOK, true
+	return txn, wire.CodeOK
 }
 
 func (r *Replica) prepSub(o *op, m *wire.MultiOp) (znode.Txn, wire.Code) {

@@ -12,9 +12,9 @@ import (
 // execute answers a request that changes no node: reads, watch operations, sync and ping. The caller holds the tree's
 // read lock, or is the stepping goroutine. Everything happens in this one critical section: the read, the watch, the
 // zxid of the reply, its place in the outbox.
-func (r *Replica) execute(c *Conn, op wire.Op, xid int32, body []byte, ids []wire.ID, recvMs int64, now Now) {
-	z := r.tree.LastZxid()
-	rd := reader{r: r, c: c, op: op, xid: xid, ids: ids, z: z, d: jute.NewDecoder(body, r.cfg.FieldBytesMax)}
+func (r *Replica) execute(c *Conn, tree *znode.Tree, op wire.Op, xid int32, body []byte, ids []wire.ID, recvMs int64, now Now) {
+	z := tree.LastZxid()
+	rd := reader{r: r, c: c, tree: tree, op: op, xid: xid, ids: ids, z: z, d: jute.NewDecoder(body, r.cfg.FieldBytesMax)}
 	switch op {
 	case wire.OpPing:
 		rd.xid = wire.XidPing // whatever xid it came with
@@ -51,13 +51,14 @@ func (r *Replica) execute(c *Conn, op wire.Op, xid int32, body []byte, ids []wir
 
 // reader is one read on its way: each of its methods decodes the record and starts the reply, which execute ends.
 type reader struct {
-	r   *Replica
-	c   *Conn
-	op  wire.Op
-	xid int32
-	ids []wire.ID
-	z   zxid.Zxid
-	d   jute.Decoder
+	r    *Replica
+	c    *Conn
+	tree *znode.Tree
+	op   wire.Op
+	xid  int32
+	ids  []wire.ID
+	z    zxid.Zxid
+	d    jute.Decoder
 }
 
 // header starts the reply. Nothing may fail after it.
@@ -79,11 +80,11 @@ func (rd *reader) find(path []byte, perm int32) (znode.Node, wire.Code) {
 	if rd.d.Err() != nil || path == nil {
 		return 0, wire.CodeMarshalling
 	}
-	n, ok := rd.r.tree.Find(path)
+	n, ok := rd.tree.Find(path)
 	if !ok {
 		return 0, wire.CodeNoNode
 	}
-	if !rd.r.auth.Allows(rd.r.tree.ACL(n), perm, rd.ids) {
+	if !rd.r.auth.Allows(rd.tree.ACL(n), perm, rd.ids) {
 		return 0, wire.CodeNoAuth
 	}
 	return n, wire.CodeOK
@@ -100,7 +101,7 @@ func (rd *reader) getData() {
 		rd.watch(znode.TableData, req.Path)
 	}
 	e := rd.header(wire.CodeOK)
-	e.Buffer(rd.r.tree.Data(n))
+	e.Buffer(rd.tree.Data(n))
 	rd.stat(e, n)
 }
 
@@ -138,15 +139,15 @@ func (rd *reader) getChildren() {
 }
 
 func (rd *reader) children(e *jute.Encoder, n znode.Node) {
-	e.Count(rd.r.tree.NumChildren(n))
-	rd.r.tree.VisitChildren(n, func(name []byte) bool {
+	e.Count(rd.tree.NumChildren(n))
+	rd.tree.VisitChildren(n, func(name []byte) bool {
 		e.UString(name)
 		return true
 	})
 }
 
 func (rd *reader) stat(e *jute.Encoder, n znode.Node) {
-	st := rd.r.tree.Stat(n)
+	st := rd.tree.Stat(n)
 	st.Encode(e)
 }
 
@@ -157,7 +158,7 @@ func (rd *reader) getACL() {
 	if !ok {
 		return
 	}
-	list := rd.r.tree.ACL(n)
+	list := rd.tree.ACL(n)
 	entries := list.Entries()
 	if !rd.r.auth.Allows(list, wire.PermAdmin, rd.ids) {
 		entries = rd.r.auth.Mask(entries)
@@ -174,7 +175,7 @@ func (rd *reader) countAll() {
 	if !ok {
 		return
 	}
-	total := rd.r.tree.CountDescendants(n)
+	total := rd.tree.CountDescendants(n)
 	if len(req.Path) == 0 {
 		total++ // under this name of the root, ZooKeeper counts the root as well
 	}
@@ -196,7 +197,7 @@ func (rd *reader) getEphemerals() {
 	e := rd.header(wire.CodeOK)
 	at, n := e.Len(), int32(0)
 	e.Int32(0)
-	rd.r.tree.VisitEphemerals(rd.c.SessionID(), func(path []byte) bool {
+	rd.tree.VisitEphemerals(rd.c.SessionID(), func(path []byte) bool {
 		if bytes.HasPrefix(path, prefix) {
 			e.UString(path)
 			n++
@@ -214,8 +215,8 @@ func (rd *reader) whoAmI() {
 	reply.Encode(rd.header(wire.CodeOK))
 }
 
-// sync is answered in its turn: whatever was acknowledged before it is applied here, since a standalone server
-// acknowledges nothing else.
+// sync is answered in its turn. On a standalone server whatever was acknowledged before it is applied here; in an ensemble
+// its turn comes when that is proven.
 func (rd *reader) sync() {
 	var req wire.PathRequest
 	req.Decode(&rd.d)
@@ -260,9 +261,9 @@ func (rd *reader) multiReadBytes(ops []wire.MultiOp) (total int) {
 		switch {
 		case code != wire.CodeOK:
 		case ops[i].Op == wire.OpGetData:
-			total += len(rd.r.tree.Data(n))
+			total += len(rd.tree.Data(n))
 		default:
-			rd.r.tree.VisitChildren(n, func(name []byte) bool {
+			rd.tree.VisitChildren(n, func(name []byte) bool {
 				total += 4 + len(name)
 				return total <= outBytesMax
 			})
@@ -281,11 +282,11 @@ func (rd *reader) readOne(m *wire.MultiOp) wire.MultiResult {
 	}
 	res := wire.MultiResult{Op: m.Op}
 	if m.Op == wire.OpGetData {
-		res.Data, res.Stat = rd.r.tree.Data(n), rd.r.tree.Stat(n)
+		res.Data, res.Stat = rd.tree.Data(n), rd.tree.Stat(n)
 		return res
 	}
-	res.Children = make([][]byte, 0, rd.r.tree.NumChildren(n))
-	rd.r.tree.VisitChildren(n, func(name []byte) bool {
+	res.Children = make([][]byte, 0, rd.tree.NumChildren(n))
+	rd.tree.VisitChildren(n, func(name []byte) bool {
 		res.Children = append(res.Children, name) // the tree's own memory, unchanged under its lock
 		return true
 	})

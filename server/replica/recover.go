@@ -28,6 +28,10 @@ type Recovered struct {
 	LastZxid zxid.Zxid
 	// SessionFloor is the highest session id with this server's top byte in snapshot and log.
 	SessionFloor zxid.SessionID
+	// Floor is the lowest transaction that the log can be cut back to with the state still at hand: the point of the
+	// snapshot. Ends are the last transactions of the epochs from there on, ascending; the last one is LastZxid.
+	Floor zxid.Zxid
+	Ends  []zxid.Zxid
 	// Snapshot is the file that the state was built on, nil if there was none.
 	Snapshot     *zab.SnapshotFile
 	SnapshotInfo znode.SnapshotInfo
@@ -64,6 +68,7 @@ func Recover(src Source, cfg Config) (*Recovered, error) {
 		rec.Tree = znode.NewTree(cfg.Tree)
 	}
 	rec.LastZxid = rec.Tree.LastZxid()
+	rec.Floor, rec.Ends = rec.LastZxid, []zxid.Zxid{rec.LastZxid}
 	rec.Tree.VisitSessions(func(s zxid.SessionID, _ int32) bool {
 		rec.noteSession(s, cfg.ServerByte)
 		return true
@@ -114,6 +119,7 @@ func (rec *Recovered) replay(src Source, cfg Config) (err error) {
 		}
 		rec.Tree.Apply(&h, &txn, &res)
 		if h.Zxid > rec.LastZxid {
+			rec.noteEnd(h.Zxid)
 			rec.LastZxid = h.Zxid
 		}
 		rec.Replayed++
@@ -124,6 +130,16 @@ func (rec *Recovered) replay(src Source, cfg Config) (err error) {
 			rec.DigestMismatches++
 		}
 	}
+}
+
+// noteEnd notes that z follows the last transaction.
+func (rec *Recovered) noteEnd(z zxid.Zxid) {
+	last := len(rec.Ends) - 1
+	if rec.Ends[last].Epoch() == z.Epoch() {
+		rec.Ends[last] = z
+		return
+	}
+	rec.Ends = append(rec.Ends, z)
 }
 
 func (rec *Recovered) noteSession(s zxid.SessionID, serverByte byte) {

@@ -1,7 +1,6 @@
 package replica
 
 import (
-	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -18,8 +17,10 @@ import (
 type Replica struct {
 	cfg  Config
 	auth *znode.Auth
-	tree *znode.Tree
 	log  *zap.Logger
+	id   zxid.ServerID // 0 for a standalone server
+	// trees holds the tree. Restore replaces it.
+	trees atomic.Pointer[znode.Tree]
 
 	lastGen     atomic.Uint64
 	outstanding atomic.Int64
@@ -27,14 +28,21 @@ type Replica struct {
 	// proposed and proposedBytes count transactions that are not applied, whether anybody waits for them or not.
 	proposed        atomic.Int64
 	proposedBytes   atomic.Int64
+	proposals       proposalSizes
 	statsGeneration atomic.Uint64
 	counters        counters
 	digests         digestLog
 
 	conns struct {
-		mu    sync.Mutex
-		byGen map[uint64]*Conn
-		gone  totals // of connections that are closed
+		mu      sync.Mutex
+		byGen   map[uint64]*Conn
+		gone    totals // of connections that are closed
+		serving bool
+	}
+	status struct {
+		mu sync.Mutex
+		zab.Status
+		syncs int // that wait
 	}
 	inbox struct {
 		mu    sync.Mutex
@@ -42,19 +50,29 @@ type Replica struct {
 	}
 
 	// The rest is the stepping goroutine's.
-	now       Now
-	node      *zab.Node
+	now  Now
+	core broadcast
+	out  Ready // of this step
+	term term
+	ids  *session.IDs
+	// tracker and pending are a leader's, heard is a learner's.
 	tracker   *session.Tracker
-	ids       *session.IDs
+	pending   *pendingView
+	heard     *session.Heard
+	syncs     syncs
+	reattach  reattachments
+	lastID    uint64
 	bySession map[zxid.SessionID]*Conn
 	// toldExpired holds connections that asked for a session whose end is on its way: they are told when it is applied.
 	toldExpired map[zxid.SessionID][]*Conn
-	pending     *pendingView
 	dirty       []*Conn
 	taken       []*Conn // spare for the inbox
+	again       []*Conn // have requests that could not be looked at before
 	reaper      reaper
 	orphans     []zxid.SessionID
 	scratch     applyScratch
+	body        writeBody
+	proposal    [1]zab.Entry
 }
 
 // counters are read by Stats from any goroutine.
@@ -64,195 +82,130 @@ type counters struct {
 
 // Ready is what the shell has to do after a step. Its slices are valid until the next step.
 type Ready struct {
-	// Persist goes to disk in order; the shell confirms tokens with the next Step.
+	// Persist goes to disk in order; the shell confirms tokens with inputs of the steps to come.
 	Persist []zab.PersistOp
+	// Send, Hangup and History are as in zab.Ready.
+	Send    []zab.Message
+	Hangup  []zab.Hangup
+	History []zab.HistoryRequest
 	// Flush holds connections that have output or are to be closed.
 	Flush []*Conn
 	// WakeAtMs is the monotonic time at which Step wants to be called at the latest; 0 when nothing is due.
 	WakeAtMs int64
+	// Status is what the server is to its ensemble after the step.
+	Status zab.Status
 }
 
-// New makes a replica of a recovered state. Sessions of that state get their full timeout from now on.
+// clear forgets the last step's work and keeps the memory.
+func (rd *Ready) clear() {
+	clear(rd.Persist)
+	clear(rd.Send)
+	*rd = Ready{Persist: rd.Persist[:0], Send: rd.Send[:0], Hangup: rd.Hangup[:0], History: rd.History[:0]}
+}
+
+// New makes a replica of a recovered state. A standalone server serves at once, and the sessions of that state get their
+// full timeout from now on; a member of an ensemble serves when the ensemble has decided.
 func New(cfg Config, rec *Recovered, now Now) *Replica {
 	cfg.setDefaults()
 	r := &Replica{
 		cfg:         cfg,
 		auth:        cfg.Tree.Auth,
-		tree:        rec.Tree,
 		log:         cfg.Log,
 		now:         now,
-		node:        zab.NewFixedEpoch(zab.Config{LastZxid: rec.LastZxid}),
-		tracker:     session.NewTracker(cfg.TickMs),
+		core:        newCore(&cfg, rec, now),
 		bySession:   make(map[zxid.SessionID]*Conn),
 		toldExpired: make(map[zxid.SessionID][]*Conn),
-		pending:     newPendingView(rec.Tree, cfg.Tree.NoDigest),
-		orphans:     rec.Tree.Orphans(),
 	}
+	r.trees.Store(rec.Tree)
 	r.conns.byGen = make(map[uint64]*Conn)
 	r.ids = session.NewIDs(session.FirstID(cfg.ServerByte, now.WallMs, rec.SessionFloor))
-	r.reaper.nextScanMs = now.MonoMs + cfg.ContainerCheckMs
-	r.tree.VisitSessions(func(s zxid.SessionID, timeoutMs int32) bool {
-		r.tracker.Add(s, timeoutMs, now.MonoMs)
-		return true
-	})
+	if cfg.Ensemble != nil {
+		r.id = cfg.Ensemble.ID
+		// A request of this server's last life may still be on its way through the ensemble: no connection of this life may
+		// have the same number.
+		r.lastGen.Store(uint64(now.WallMs) << connNumberBits)
+	}
+	r.followRole()
+	r.publish()
 	return r
 }
 
-// Tree gives the tree to readers that hold its read lock.
-func (r *Replica) Tree() *znode.Tree { return r.tree }
+// Tree gives the tree to readers that hold its read lock. Restore may replace it: whoever takes the lock of a tree has to
+// release that of the same tree.
+func (r *Replica) Tree() *znode.Tree { return r.trees.Load() }
+
+func (r *Replica) tree() *znode.Tree { return r.trees.Load() }
 
 // OpenSnapshot starts a snapshot of the applied state. It belongs to the stepping goroutine.
-func (r *Replica) OpenSnapshot() (*znode.Snapshot, error) { return r.tree.OpenSnapshot(r.cfg.Snapshot) }
+func (r *Replica) OpenSnapshot() (*znode.Snapshot, error) {
+	return r.tree().OpenSnapshot(r.cfg.Snapshot)
+}
 
-// SessionBuckets lists the sessions by the time at which they would expire. It visits all of them; it belongs to the
-// stepping goroutine.
-func (r *Replica) SessionBuckets() []session.Bucket { return r.tracker.Buckets() }
+// SessionBuckets lists the sessions by the time at which they would expire, which only a leader knows. It visits all of
+// them; it belongs to the stepping goroutine.
+func (r *Replica) SessionBuckets() []session.Bucket {
+	if r.tracker == nil {
+		return nil
+	}
+	return r.tracker.Buckets()
+}
 
-// Idle tells whether nothing is queued, in flight or undurable. It belongs to the stepping goroutine.
+// Idle tells whether nothing is queued, in flight or undurable; in an ensemble, where others have requests in flight all
+// the time, whether no request of a client of this server waits. It belongs to the stepping goroutine.
 func (r *Replica) Idle() bool {
 	r.inbox.mu.Lock()
 	defer r.inbox.mu.Unlock()
-	return len(r.inbox.conns) == 0 && r.node.Outstanding() == 0
+	if len(r.inbox.conns) > 0 {
+		return false
+	}
+	if r.cfg.Ensemble != nil {
+		return r.outstanding.Load() == 0
+	}
+	return !r.core.Busy()
 }
 
-// Step takes everything that waits: the confirmation of the disk, the requests of the connections, the timers. It
-// belongs to one goroutine.
-func (r *Replica) Step(now Now, persisted zab.Token) Ready {
+// Step takes everything that waits: what has happened (the disk, the other servers), the requests of the connections,
+// the timers. NowMs of the inputs is filled in. A standalone server has InputPersisted only. It belongs to one goroutine.
+func (r *Replica) Step(now Now, inputs []zab.Input) Ready {
 	r.now = now
 	r.dirty = r.dirty[:0]
-	if persisted > 0 {
-		r.node.Persisted(persisted)
-		if rd := r.node.Ready(); len(rd.Committed) > 0 {
-			r.apply(rd.Committed)
-		} else if len(rd.Persist) > 0 {
-			panic("replica: proposals were made outside of a step")
-		}
+	r.out.clear()
+	if r.heard != nil {
+		r.heard.Advance(now.MonoMs)
 	}
-	r.closeOrphans()
-	r.expireSessions()
-	r.reap()
+	for i := range inputs {
+		r.feed(inputs[i])
+	}
+	if r.cfg.Ensemble != nil { // after what has come in: it may have waited while we stood still
+		r.feed(zab.Input{Kind: zab.InputTick})
+	}
+	r.collect()
+	if r.term.leading {
+		r.closeOrphans()
+		r.expireSessions()
+		r.reap()
+	}
 	for _, c := range r.takeInbox() {
 		r.serve(c)
 	}
-	rd := r.node.Ready()
-	if len(rd.Committed) > 0 {
-		panic(fmt.Sprintf("replica: %d transactions committed without a sync", len(rd.Committed)))
+	r.askBarrier()
+	r.collect()
+	for len(r.again) > 0 {
+		r.serveAgain()
+		r.askBarrier()
+		r.collect()
 	}
-	return Ready{Persist: rd.Persist, Flush: r.takeDirty(), WakeAtMs: r.wakeAtMs()}
+	r.publish()
+	r.out.Flush, r.out.WakeAtMs = r.takeDirty(), r.wakeAtMs()
+	return r.out
 }
 
-// post puts c into the inbox, from any goroutine.
-func (r *Replica) post(c *Conn) {
-	r.inbox.mu.Lock()
-	first := len(r.inbox.conns) == 0
-	if !c.queued {
-		c.queued = true
-		r.inbox.conns = append(r.inbox.conns, c)
-	}
-	r.inbox.mu.Unlock()
-	if first {
-		r.cfg.Wake()
-	}
-}
-
-func (r *Replica) takeInbox() []*Conn {
-	r.inbox.mu.Lock()
-	conns := r.inbox.conns
-	r.inbox.conns = r.taken[:0]
-	for _, c := range conns {
-		c.queued = false
-	}
-	r.inbox.mu.Unlock()
-	r.taken = conns
-	return conns
-}
-
-// markDirty notes that c has output or is to be closed.
-func (r *Replica) markDirty(c *Conn) {
-	if !c.dirty {
-		c.dirty = true
-		r.dirty = append(r.dirty, c)
-	}
-}
-
-func (r *Replica) takeDirty() []*Conn {
-	for _, c := range r.dirty {
-		c.dirty = false
-	}
-	return r.dirty
-}
-
-// serve takes what a connection's reader has put in, and makes transactions of the writes among it.
-func (r *Replica) serve(c *Conn) {
-	if c.closed.Load() {
-		r.forget(c)
-		return
-	}
-	if c.connect != nil && c.fifo.empty() && c.state.Load() == stateConnecting {
-		r.serveConnect(c)
-		return
-	}
-	c.in.Lock()
-	items := c.in.items
-	c.in.items = nil
-	c.in.Unlock()
-	for i := range items {
-		c.fifo.push(items[i])
-	}
-	for it := c.fifo.nextUnproposed(); it != nil; it = c.fifo.nextUnproposed() {
-		if it.kind == itemWrite {
-			r.prepWrite(c, it)
-		}
-	}
-	r.drain(c)
-}
-
-// drain answers what is due at the head of a connection's line: everything up to the next write in flight.
-func (r *Replica) drain(c *Conn) {
-	for !c.fifo.empty() {
-		if c.ended() { // nobody will get the answers: not a read more
-			c.dropRest()
-			return
-		}
-		it := c.fifo.front()
-		switch {
-		case it.kind == itemRead:
-			r.execute(c, it.op, it.xid, it.body, it.ids, it.recvMs, r.now)
-		case it.kind == itemReply || it.kind == itemSASL:
-			c.answerKnown(it, r.now.MonoMs)
-		case it.proposed:
-			return
-		case it.silent: // no reply at all
-		default: // a write that could not be read: the answer is known, and no zxid was used
-			z := r.tree.LastZxid()
-			c.beginReply(it.xid, z, it.code)
-			c.endReply(it.op, it.xid, z, it.recvMs, r.now.MonoMs)
-		}
-		r.markDirty(c)
-		last := it.last
-		c.answered(it)
-		c.fifo.pop()
-		if last {
-			c.dropRest()
-			return
-		}
-	}
-}
-
-// forget takes a connection whose socket is gone out of everything. Its transactions in flight are still applied.
-func (r *Replica) forget(c *Conn) {
-	r.tree.Watches().Detach(c.watcher)
-	if id := c.SessionID(); id != 0 && r.bySession[id] == c {
-		delete(r.bySession, id)
-	}
-	c.in.Lock()
-	for i := range c.in.items {
-		c.fifo.push(c.in.items[i])
-	}
-	c.in.items = nil
-	c.in.Unlock()
-	c.dropRest()
-	c.resume()
+// publish gives everybody the status.
+func (r *Replica) publish() {
+	r.out.Status = r.core.Status()
+	r.status.mu.Lock()
+	r.status.Status, r.status.syncs = r.out.Status, r.syncs.waiting
+	r.status.mu.Unlock()
 }
 
 // snapshotConns lists the open connections by age.
@@ -267,9 +220,17 @@ func (r *Replica) snapshotConns() []*Conn {
 	return list
 }
 
-// connOf finds the connection of a transaction's origin; nil when nobody waits for it.
+// originOf names a request of a connection of this server.
+func (r *Replica) originOf(c *Conn, seq uint64) zab.Origin {
+	return zab.Origin{Server: r.id, Conn: c.gen, Seq: seq}
+}
+
+// ownerOf names a connection of this server as the owner of a session.
+func (r *Replica) ownerOf(c *Conn) session.Owner { return session.Owner{Server: r.id, Conn: c.gen} }
+
+// connOf finds the connection of a transaction's origin; nil when nobody here waits for it.
 func (r *Replica) connOf(o zab.Origin) *Conn {
-	if o.Conn == 0 {
+	if o.Conn == 0 || o.Server != r.id {
 		return nil
 	}
 	r.conns.mu.Lock()
@@ -277,11 +238,24 @@ func (r *Replica) connOf(o zab.Origin) *Conn {
 	return r.conns.byGen[o.Conn]
 }
 
-// wakeAtMs is the next moment at which a session may expire or a node is to be reaped.
+// wakeAtMs is the next moment at which a session may expire, a node is to be reaped, or the core wants to be told that
+// time passes.
 func (r *Replica) wakeAtMs() int64 {
-	at := r.nextReapMs()
-	if d, ok := r.tracker.NextDeadline(); ok && (at == 0 || d < at) {
-		at = d
+	at := r.core.WakeAtMs()
+	if !r.term.leading {
+		return at
+	}
+	at = earlier(at, r.nextReapMs())
+	if d, ok := r.tracker.NextDeadline(); ok {
+		at = earlier(at, d)
 	}
 	return at
+}
+
+// earlier is the earlier of two times, of which 0 is none.
+func earlier(a, b int64) int64 {
+	if a == 0 || (b != 0 && b < a) {
+		return b
+	}
+	return a
 }

@@ -1,9 +1,11 @@
 package replica
 
 import (
+	"sync"
 	"time"
 
 	"zabra/wire"
+	"zabra/zab"
 	"zabra/zab/zxid"
 )
 
@@ -140,6 +142,37 @@ type Stats struct {
 	Proposals, Commits, ExpiredSessions       uint64
 	DigestMismatches                          uint64
 	SessionRequests, Revalidations            uint64
+	// Sizes of the transactions that were proposed here since the server's statistics were reset; -1 before any.
+	LastProposalBytes, MinProposalBytes, MaxProposalBytes int
+	// PendingSyncs counts the syncs, of clients here and of learners, that wait for the proof that the leader leads.
+	PendingSyncs int
+	// Zab is what the server is to its ensemble: role, phase, and for a leader its learners.
+	Zab zab.Status
+}
+
+// proposalSizes notes how large the transactions are that this server proposes.
+type proposalSizes struct {
+	mu             sync.Mutex
+	gen            uint64
+	last, min, max int
+}
+
+func (p *proposalSizes) note(bytes int, gen uint64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.gen != gen || p.max == 0 {
+		p.gen, p.min, p.max = gen, bytes, bytes
+	}
+	p.last, p.min, p.max = bytes, min(p.min, bytes), max(p.max, bytes)
+}
+
+func (p *proposalSizes) sizes(gen uint64) (lastBytes, minBytes, maxBytes int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.gen != gen || p.max == 0 {
+		return -1, -1, -1
+	}
+	return p.last, p.min, p.max
 }
 
 // Stats may be called from any goroutine.
@@ -172,14 +205,19 @@ func (r *Replica) Stats() Stats {
 	if sum.max > 0 {
 		s.LastResponseBytes, s.MinResponseBytes, s.MaxResponseBytes = sum.last, sum.min, sum.max
 	}
-	r.tree.RLock(0)
-	s.LastZxid = r.tree.LastZxid()
-	s.Nodes, s.Ephemerals, s.Containers = r.tree.NodeCount(), r.tree.EphemeralCount(), r.tree.ContainerCount()
-	s.DataBytes = r.tree.DataSize()
-	s.Sessions = r.tree.SessionCount()
-	r.tree.RUnlock(0)
-	s.WatchConnections, s.WatchPaths, s.DataWatches = r.tree.Watches().Counts()
-	s.Watches = r.tree.Watches().Total()
+	s.LastProposalBytes, s.MinProposalBytes, s.MaxProposalBytes = r.proposals.sizes(gen)
+	r.status.mu.Lock()
+	s.Zab, s.PendingSyncs = r.status.Status, r.status.syncs
+	r.status.mu.Unlock()
+	tree := r.tree()
+	tree.RLock(0)
+	s.LastZxid = tree.LastZxid()
+	s.Nodes, s.Ephemerals, s.Containers = tree.NodeCount(), tree.EphemeralCount(), tree.ContainerCount()
+	s.DataBytes = tree.DataSize()
+	s.Sessions = tree.SessionCount()
+	tree.RUnlock(0)
+	s.WatchConnections, s.WatchPaths, s.DataWatches = tree.Watches().Counts()
+	s.Watches = tree.Watches().Total()
 	return s
 }
 

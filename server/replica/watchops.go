@@ -8,7 +8,7 @@ import (
 
 // watch sets a one-shot watch. An outgoing connection gets none: nobody would take it away again.
 func (rd *reader) watch(table znode.WatchTable, path []byte) {
-	rd.r.tree.Watches().Add(rd.c.watcher, table, path, znode.WatchStandard)
+	rd.c.watches.Add(rd.c.watcher, table, path, znode.WatchStandard)
 }
 
 func (rd *reader) addWatch() {
@@ -19,7 +19,7 @@ func (rd *reader) addWatch() {
 		rd.header(wire.CodeMarshalling)
 		return
 	}
-	rd.r.tree.Watches().AddWatch(rd.c.watcher, req.Path, req.Mode == modeRecursive)
+	rd.c.watches.AddWatch(rd.c.watcher, req.Path, req.Mode == modeRecursive)
 	reply := wire.ErrorReply{Err: wire.CodeOK}
 	reply.Encode(rd.header(wire.CodeOK))
 }
@@ -32,7 +32,7 @@ func (rd *reader) watchType() {
 		rd.header(wire.CodeMarshalling)
 		return
 	}
-	w := rd.r.tree.Watches()
+	w := rd.c.watches
 	found := false
 	if rd.op == wire.OpCheckWatches {
 		found = w.Has(rd.c.watcher, req.Path, req.Type)
@@ -83,7 +83,7 @@ func (rd *reader) setAgain(list int, path []byte, since zxid.Zxid) bool {
 	case data:
 		rd.rearm(path, znode.TableData, wire.EventNodeDataChanged, since)
 	case exist:
-		if _, ok := rd.r.tree.Find(path); ok {
+		if _, ok := rd.tree.Find(path); ok {
 			rd.tell(wire.EventNodeCreated, path)
 			break
 		}
@@ -91,19 +91,19 @@ func (rd *reader) setAgain(list int, path []byte, since zxid.Zxid) bool {
 	case child:
 		rd.rearm(path, znode.TableChild, wire.EventNodeChildrenChanged, since)
 	default:
-		rd.r.tree.Watches().AddWatch(rd.c.watcher, path, list == recursive)
+		rd.c.watches.AddWatch(rd.c.watcher, path, list == recursive)
 	}
 	return true
 }
 
 // rearm sets a data or child watch, unless its event has happened since the zxid that the client has seen.
 func (rd *reader) rearm(path []byte, table znode.WatchTable, changed wire.EventType, since zxid.Zxid) {
-	n, ok := rd.r.tree.Find(path)
+	n, ok := rd.tree.Find(path)
 	if !ok {
 		rd.tell(wire.EventNodeDeleted, path)
 		return
 	}
-	st := rd.r.tree.Stat(n)
+	st := rd.tree.Stat(n)
 	last := st.Mzxid
 	if table == znode.TableChild {
 		last = st.Pzxid

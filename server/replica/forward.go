@@ -1,0 +1,187 @@
+package replica
+
+import (
+	"math"
+
+	"zabra/jute"
+	"zabra/session"
+	"zabra/wire"
+	"zabra/zab"
+	"zabra/zab/zxid"
+)
+
+// This file is the learner's side: what it asks the leader for, and what it does with the answers.
+
+// receiveAsLearner takes a message of the leader.
+func (r *Replica) receiveAsLearner(m *zab.Message) {
+	switch m.Kind {
+	case zab.MessageRefused:
+		r.refused(m)
+	case zab.MessageSynced:
+		r.syncProven(m.ID, m.Zxid)
+	case zab.MessageRevalidated:
+		r.revalidated(m)
+	}
+}
+
+// forward sends a write to the leader. What can be seen to be malformed is answered here, as the leader would.
+func (r *Replica) forward(c *Conn, it *item) {
+	h := c.session.Load()
+	if h.Closing() || r.bySession[h.ID()] != c {
+		it.silent = true // the session ends, or has moved to another connection and goes on there
+		return
+	}
+	if it.op == wire.OpCloseSession {
+		h.SetClosing()
+		c.state.Store(stateClosing)
+		it.last = true
+	} else {
+		d := jute.NewDecoder(it.body, r.cfg.FieldBytesMax)
+		if !r.body.decode(it.op, &d) {
+			it.code = wire.CodeMarshalling
+			return
+		}
+	}
+	it.proposed = true
+	r.sendRequest(&zab.Request{Origin: r.originOf(c, it.seq), Session: h.ID(), Cxid: it.xid, Op: int32(it.op), Body: it.body,
+		Identities: c.identities(it.ids)})
+}
+
+func (r *Replica) sendRequest(req *zab.Request) {
+	r.send(zab.Message{Kind: zab.MessageRequest, To: r.term.leader, Request: req})
+}
+
+// identities returns ids as they travel. They change rarely, so the last ones are kept.
+func (c *Conn) identities(ids []wire.ID) []zab.Identity {
+	if len(ids) != len(c.sentIDs) || &ids[0] != c.sentOf {
+		c.sentIDs, c.sentOf = make([]zab.Identity, len(ids)), &ids[0]
+		for i, id := range ids {
+			c.sentIDs[i] = zab.Identity(id)
+		}
+	}
+	return c.sentIDs
+}
+
+// forwardSession asks the leader for a new session with an id of this server.
+func (r *Replica) forwardSession(c *Conn, id zxid.SessionID, seq uint64) {
+	var e jute.Encoder
+	e.Int32(c.timeoutMs)
+	r.sendRequest(&zab.Request{Origin: r.originOf(c, seq), Session: id, Op: int32(wire.OpCreateSession), Body: e.Bytes()})
+}
+
+// refused takes the leader's answer to a request that became no transaction.
+func (r *Replica) refused(m *zab.Message) {
+	if m.Request == nil {
+		return
+	}
+	o := m.Request.Origin
+	c := r.connOf(o)
+	if c == nil || c.cut {
+		return
+	}
+	it := c.fifo.find(o.Seq)
+	if it == nil || !it.proposed {
+		return // the connection has ended before the answer
+	}
+	it.proposed = false
+	it.code = wire.Code(m.Code)
+	if it.kind == itemConnect || it.code == wire.CodeSessionExpired {
+		// There is nothing to tell: the connection ends, and the client learns the rest when it connects again.
+		it.silent, it.last = true, true
+	}
+	r.drain(c)
+}
+
+// reattachments are the handshakes of a term that take up a session again.
+type reattachments struct {
+	// asked are those that wait for the leader's answer, by the number of the question.
+	asked map[uint64]*Conn
+	// answered wait for transactions to be applied, in the order of the answers.
+	answered []answeredReattachment
+}
+
+type answeredReattachment struct {
+	zxid  zxid.Zxid
+	c     *Conn
+	valid bool
+}
+
+// revalidate asks the leader whether a session can be taken up here. Only the answer with the number of this question
+// counts. The connection that the client left behind here ends at once.
+func (r *Replica) revalidate(c *Conn) {
+	s := c.connect.SessionID
+	if old := r.bySession[s]; old != nil {
+		r.leaveBehind(old)
+	}
+	if r.reattach.asked == nil {
+		r.reattach.asked = make(map[uint64]*Conn)
+	}
+	id := r.nextID()
+	r.reattach.asked[id] = c
+	r.send(zab.Message{Kind: zab.MessageRevalidate, To: r.term.leader, ID: id, Session: s, TimeoutMs: c.timeoutMs, Owner: r.originOf(c, 0)})
+}
+
+// revalidated takes the leader's answer.
+func (r *Replica) revalidated(m *zab.Message) {
+	c := r.reattach.asked[m.ID]
+	delete(r.reattach.asked, m.ID)
+	if c == nil || c.closed.Load() || c.connect == nil || c.connect.SessionID != m.Session {
+		return
+	}
+	a := answeredReattachment{m.Zxid, c, m.Valid}
+	if !r.decide(&a) {
+		r.reattach.answered = append(r.reattach.answered, a)
+	}
+}
+
+// decide ends a handshake if it can be: a session that is valid is taken up as soon as it is known here; "expired" is
+// told when everything is applied that the leader had proposed by then, so that nothing of the session is visible any
+// more. A session that was valid and is unknown after that has ended since.
+func (r *Replica) decide(a *answeredReattachment) bool {
+	_, known := r.tree().SessionTimeout(a.c.connect.SessionID)
+	switch {
+	case a.valid && known:
+		r.establish(a.c, r.heard.Open(a.c.connect.SessionID, a.c.timeoutMs, r.now.MonoMs))
+	case r.tree().LastZxid() >= a.zxid:
+		a.c.refuseSession()
+		r.markDirty(a.c)
+	default:
+		return false
+	}
+	return true
+}
+
+// releaseReattachments ends the handshakes that have waited long enough.
+func (r *Replica) releaseReattachments() {
+	list := r.reattach.answered
+	for len(list) > 0 && (list[0].c.closed.Load() || r.decide(&list[0])) {
+		list = list[1:]
+	}
+	if len(list) == 0 {
+		list = nil
+	}
+	r.reattach.answered = list
+}
+
+// releaseWaiters answers whatever has waited for transactions to be applied.
+func (r *Replica) releaseWaiters() {
+	r.releaseSyncs()
+	r.releaseReattachments()
+}
+
+// answerPing tells the leader which sessions were heard since its last ping.
+func (r *Replica) answerPing(m *zab.Message) {
+	pong := zab.Message{Kind: zab.MessagePong, To: m.From, Conn: m.Conn, ID: m.ID}
+	if r.heard != nil {
+		pong.Touches = touches(r.heard.Take(r.now.MonoMs))
+	}
+	r.send(pong)
+}
+
+func touches(heard []session.Touched) []zab.Touch {
+	list := make([]zab.Touch, len(heard))
+	for i, t := range heard {
+		list[i] = zab.Touch{Session: t.Session, TimeoutMs: t.TimeoutMs, AgeMs: int32(min(t.AgeMs, math.MaxInt32))}
+	}
+	return list
+}

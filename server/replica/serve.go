@@ -1,0 +1,173 @@
+package replica
+
+// post puts c into the inbox, from any goroutine.
+func (r *Replica) post(c *Conn) {
+	r.inbox.mu.Lock()
+	first := len(r.inbox.conns) == 0
+	if !c.queued {
+		c.queued = true
+		r.inbox.conns = append(r.inbox.conns, c)
+	}
+	r.inbox.mu.Unlock()
+	if first {
+		r.cfg.Wake()
+	}
+}
+
+func (r *Replica) takeInbox() []*Conn {
+	r.inbox.mu.Lock()
+	conns := r.inbox.conns
+	r.inbox.conns = r.taken[:0]
+	for _, c := range conns {
+		c.queued = false
+	}
+	r.inbox.mu.Unlock()
+	r.taken = conns
+	return conns
+}
+
+// markDirty notes that c has output or is to be closed.
+func (r *Replica) markDirty(c *Conn) {
+	if !c.dirty {
+		c.dirty = true
+		r.dirty = append(r.dirty, c)
+	}
+}
+
+func (r *Replica) takeDirty() []*Conn {
+	for _, c := range r.dirty {
+		c.dirty = false
+	}
+	return r.dirty
+}
+
+// serve takes what a connection's reader has put in, and makes transactions of the writes among it.
+func (r *Replica) serve(c *Conn) {
+	switch {
+	case c.closed.Load():
+		r.forget(c)
+		return
+	case c.cut: // read before its reader knew
+		r.drop(c)
+		return
+	case c.connect != nil && c.fifo.empty() && c.state.Load() == stateConnecting:
+		if !c.asked {
+			c.asked = true
+			r.serveConnect(c)
+		}
+		return
+	}
+	c.takeIn()
+	r.prepare(c)
+	r.drain(c)
+}
+
+// takeIn moves what the reader has put in to the line.
+func (c *Conn) takeIn() {
+	c.in.Lock()
+	items := c.in.items
+	c.in.items = nil
+	c.in.Unlock()
+	for i := range items {
+		c.fifo.push(items[i])
+	}
+}
+
+// prepare sets the requests of a connection going, in their order. A write behind a sync waits until the sync is
+// answered: otherwise its transaction could be applied before.
+func (r *Replica) prepare(c *Conn) {
+	for it := c.fifo.peekUnproposed(); it != nil; it = c.fifo.peekUnproposed() {
+		switch it.kind {
+		case itemWrite:
+			if c.syncs > 0 {
+				return
+			}
+			if r.term.leading {
+				r.prepWrite(c, it)
+			} else {
+				r.forward(c, it)
+			}
+		case itemSync:
+			c.syncs++
+			round := r.gather()
+			round.here = append(round.here, syncWaiter{c, it.seq})
+		}
+		c.fifo.unproposed++
+	}
+}
+
+// serveAgain takes up the connections whose writes had to wait for a sync.
+func (r *Replica) serveAgain() {
+	list := r.again
+	r.again = nil
+	for _, c := range list {
+		c.again = false
+		if !c.closed.Load() && !c.cut {
+			r.prepare(c)
+			r.drain(c)
+		}
+	}
+}
+
+// drain answers what is due at the head of a connection's line: everything up to the next write in flight.
+func (r *Replica) drain(c *Conn) {
+	for !c.fifo.empty() {
+		if c.ended() { // nobody will get the answers: not a read more
+			c.dropRest()
+			return
+		}
+		if c.fifo.head == c.fifo.unproposed {
+			return // a write that waits for a sync, and what is behind it
+		}
+		it := c.fifo.front()
+		switch {
+		case it.kind == itemSync && it.seq > c.proven:
+			return
+		case it.kind == itemRead, it.kind == itemSync:
+			r.execute(c, r.tree(), it.op, it.xid, it.body, it.ids, it.recvMs, r.now)
+		case it.kind == itemReply || it.kind == itemSASL:
+			c.answerKnown(it, r.now.MonoMs)
+		case it.proposed:
+			return
+		case it.silent: // no reply at all
+		default: // a write that could not be read: the answer is known, and no zxid was used
+			z := r.tree().LastZxid()
+			c.beginReply(it.xid, z, it.code)
+			c.endReply(it.op, it.xid, z, it.recvMs, r.now.MonoMs)
+		}
+		r.markDirty(c)
+		if r.done(c, it) {
+			return
+		}
+	}
+}
+
+// done takes the front item, which is answered, off the line, and reports whether it was the last one of its connection.
+func (r *Replica) done(c *Conn, it *item) (last bool) {
+	if it.kind == itemSync {
+		c.syncs--
+		if c.syncs == 0 && !c.again && c.fifo.unproposed < len(c.fifo.items) {
+			c.again = true
+			r.again = append(r.again, c)
+		}
+	}
+	if last = it.last; last && it.silent {
+		c.finish()
+		c.resume()
+	}
+	c.answered(it)
+	c.fifo.pop()
+	if last {
+		c.dropRest()
+	}
+	return last
+}
+
+// forget takes a connection whose socket is gone out of everything. Its transactions in flight are still applied.
+func (r *Replica) forget(c *Conn) {
+	c.unwatch()
+	if id := c.SessionID(); id != 0 && r.bySession[id] == c {
+		delete(r.bySession, id)
+	}
+	r.drop(c)
+}

@@ -1,0 +1,143 @@
+package replica
+
+import (
+	"zabra/session"
+	"zabra/zab"
+	"zabra/zab/zxid"
+)
+
+// term is a time during which clients are served in one role. When it ends, every connection ends with it: what was
+// asked for and not answered has an unknown outcome, and the sessions are taken up again wherever the clients go.
+type term struct {
+	serving bool
+	// leading tells that transactions are made here: by the leader, or by a standalone server.
+	leading bool
+	// generation is that of the core's role.
+	generation uint32
+	leader     zxid.ServerID
+}
+
+// followRole ends the term when the core's role has ended, and begins one when the core says that clients may be served.
+func (r *Replica) followRole() (changed bool) {
+	st := r.core.Status()
+	if r.term.serving && (!st.Serving || st.Generation != r.term.generation) {
+		r.endTerm()
+		changed = true
+	}
+	if st.Serving && !r.term.serving {
+		r.beginTerm(&st)
+		changed = true
+	}
+	return changed
+}
+
+// beginTerm makes ready for clients.
+func (r *Replica) beginTerm(st *zab.Status) {
+	r.term = term{serving: true, generation: st.Generation, leader: st.Leader}
+	if st.Role == zab.RoleLeading || st.Role == zab.RoleStandalone {
+		r.lead(st)
+	} else {
+		r.heard = &session.Heard{}
+		r.heard.Advance(r.now.MonoMs)
+	}
+	if ens := r.cfg.Ensemble; ens != nil {
+		text := ens.Ensemble.Text()
+		r.tree().Lock()
+		r.tree().SetConfig([]byte(text), zxid.Zxid(ens.Ensemble.Version()), r.now.WallMs)
+		r.tree().Unlock()
+	}
+	r.conns.mu.Lock()
+	r.conns.serving = true
+	r.conns.mu.Unlock()
+}
+
+// lead makes ready for transactions. Every session gets its full timeout from now on; which connection it is bound to
+// is unknown until its first request. Everything in the log is applied by now.
+func (r *Replica) lead(st *zab.Status) {
+	if last := r.tree().LastZxid(); last != st.LastProposed {
+		panic("replica: becoming the leader with a log up to " + st.LastProposed.String() + ", but a state of " + last.String())
+	}
+	r.term.leading = true
+	r.pending = newPendingView(r.tree(), r.cfg.Tree.NoDigest)
+	r.orphans = r.tree().Orphans()
+	r.tracker = session.NewTracker(r.cfg.TickMs)
+	r.tree().VisitSessions(func(s zxid.SessionID, timeoutMs int32) bool {
+		r.tracker.Add(s, timeoutMs, r.now.MonoMs)
+		return true
+	})
+	r.reaper = reaper{nextScanMs: r.now.MonoMs + r.cfg.ContainerCheckMs}
+}
+
+// endTerm cuts all clients off and forgets what belonged to the role.
+func (r *Replica) endTerm() {
+	r.term = term{}
+	r.conns.mu.Lock()
+	r.conns.serving = false
+	r.conns.mu.Unlock()
+	for _, c := range r.snapshotConns() {
+		r.cutOff(c)
+	}
+	r.proposed.Store(0)
+	r.proposedBytes.Store(0)
+	r.tracker, r.heard, r.pending = nil, nil, nil
+	r.orphans, r.reaper = nil, reaper{}
+	r.again = nil
+	r.syncs = syncs{}
+	r.reattach = reattachments{}
+	clear(r.bySession)
+	clear(r.toldExpired)
+}
+
+// cutOff ends a connection because its server does not serve any more. What is in its outbox may still be written.
+func (r *Replica) cutOff(c *Conn) {
+	c.cut = true
+	c.unwatch()
+	c.finish()
+	r.drop(c)
+	r.markDirty(c)
+}
+
+// unwatch forgets all watches of a connection, and lets it set none any more.
+func (c *Conn) unwatch() {
+	if c.watches != nil {
+		c.watches.Detach(c.watcher)
+	}
+}
+
+// drop throws away everything that waits on a connection, and wakes its reader.
+func (r *Replica) drop(c *Conn) {
+	c.takeIn()
+	c.dropRest()
+	c.resume()
+}
+
+// Restore replaces the state by one that was loaded anew, because the leader's snapshot was installed or the log was
+// truncated. It belongs to the stepping goroutine and comes before the step that confirms the operation which made it
+// necessary. Nobody is served meanwhile.
+func (r *Replica) Restore(rec *Recovered) {
+	if r.term.serving {
+		panic("replica: the state is replaced while clients are served")
+	}
+	r.trees.Store(rec.Tree)
+	r.ids.Raise(rec.SessionFloor)
+	r.digests.mu.Lock()
+	r.digests.list = nil
+	r.digests.mu.Unlock()
+}
+
+// ZabStatus returns what the server is to its ensemble now. It belongs to the stepping goroutine; Stats has a copy for
+// all others.
+func (r *Replica) ZabStatus() zab.Status { return r.core.Status() }
+
+// Serving tells, from any goroutine, whether clients are served: a connection that is opened meanwhile ends at once.
+func (r *Replica) Serving() bool {
+	r.conns.mu.Lock()
+	defer r.conns.mu.Unlock()
+	return r.conns.serving
+}
+
+// nextID numbers questions to the leader and barriers. Numbers are never used again, so that a late answer finds nobody.
+func (r *Replica) nextID() uint64 {
+	r.lastID++
+	return r.lastID
+}
