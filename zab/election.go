@@ -24,7 +24,8 @@ type election struct {
 	resendMs   int64
 	// agreedAtMs is when a quorum agreed while others could still speak up; 0 if it has not.
 	agreedAtMs int64
-	// out are servers that take no part at present: nobody waits for them.
+	// out are servers that have said they take no part at present: nobody waits for them. They may have said so while
+	// this server still followed.
 	out map[zxid.ServerID]bool
 	// avoid could not be connected to; until then it is not joined on the word of others.
 	avoid        zxid.ServerID
@@ -65,7 +66,6 @@ func (n *Node) becomeLooking(why string) {
 	}
 	n.election.running, n.election.beganMs = false, n.nowMs
 	n.election.ballots, n.election.settled = make(map[zxid.ServerID]Message), make(map[zxid.ServerID]Message)
-	n.election.out = make(map[zxid.ServerID]bool)
 	n.tryElection()
 	if !n.election.running && n.role == RoleLooking {
 		n.notifyMembers()
@@ -201,6 +201,7 @@ func (n *Node) handleNotification(m *Message) {
 	if m.From == n.cfg.ID {
 		return
 	}
+	n.election.out[m.From] = m.Role == RoleLooking && m.Vote == noLeader
 	if n.leaderChanged(m) {
 		n.becomeLooking("the server that was elected does not lead")
 	}
@@ -219,14 +220,11 @@ func (n *Node) handleNotification(m *Message) {
 	}
 	if voter && m.Role == RoleLooking && m.Vote == noLeader {
 		n.lookPast(m.From)
-		n.election.out[m.From] = true
-		n.checkElection()
 		return
 	}
 	if !voter || !n.cfg.Ensemble.Voter(m.Vote.Leader) {
 		return
 	}
-	delete(n.election.out, m.From)
 	switch m.Role {
 	case RoleLooking:
 		n.handleBallot(m)
@@ -392,7 +390,7 @@ func (n *Node) decide() {
 	e := &n.election
 	e.running, e.agreedAtMs = false, 0
 	e.tookMs = n.nowMs - e.beganMs
-	e.ballots, e.settled, e.out = nil, nil, nil
+	e.ballots, e.settled = nil, nil
 	switch {
 	case e.vote.Leader == n.cfg.ID:
 		n.becomeLeading()

@@ -151,11 +151,11 @@ func TestHistoryTrim(t *testing.T) {
 		left            int
 	}{
 		{"few and small", 1, 10, 3, 100, 10},
-		{"too many, but hardly any bytes", 1, 10, 3, 100, 10},
-		{"too many, and more than a quarter of the bytes", 10, 10, 3, 200, 5},
-		{"too many bytes", 100, 10, 20, 500, 5},
-		{"down to the fewest", 10, 10, 8, 100, 8},
-		{"not what is still needed", 100, 4, 0, 0, 6},
+		{"many, and too many bytes for that", 10, 10, 3, 50, 5},
+		{"few, and far too many bytes", 100, 10, 20, 125, 5},
+		{"down to the fewest", 10, 10, 8, 30, 8},
+		{"not what is still needed", 100, 4, 0, 10, 6},
+		{"by number alone", 1, 10, 3, 0, 3},
 		{"everything", 1, 10, 0, 0, 0},
 	}
 	for _, c := range cases {

@@ -94,7 +94,7 @@ func New(cfg Config) *Node {
 	n := &Node{cfg: cfg, hist: newHistory(cfg.LastZxid, cfg.Floor, cfg.Ends), applied: cfg.LastZxid}
 	n.nowMs, n.disk.nowMs = cfg.NowMs, cfg.NowMs
 	n.disk.init(cfg.LastZxid, cfg.AcceptedEpoch, cfg.CurrentEpoch)
-	n.links = make(map[zxid.ServerID]bool)
+	n.links, n.election.out = make(map[zxid.ServerID]bool), make(map[zxid.ServerID]bool)
 	if cfg.Ensemble == nil {
 		n.becomeFixedEpoch()
 		return n
@@ -124,9 +124,9 @@ func (n *Node) Step(in Input) {
 		}
 		n.afterPersist()
 	case InputLinkUp:
-		n.links[in.Peer] = true
+		n.links[in.Peer], n.election.out[in.Peer] = true, false
 	case InputLinkDown:
-		n.links[in.Peer] = false
+		n.links[in.Peer], n.election.out[in.Peer] = false, false
 	}
 	n.step(&in)
 	if n.serving {

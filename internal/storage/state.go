@@ -32,7 +32,8 @@ import (
 //	116     8   zxid of the snapshot that is being installed; -1 = none
 //	124     8   while one is: no file in the directory has a higher zxid in its name
 //	132     4   while one is: the suffix of its name, 0 = none, 1 = gz, 2 = snappy
-//	136     ..  zeros
+//	136     8   session mark: no session id up to this one is to be made again; 0 = none
+//	144     ..  zeros
 //	508     4   CRC-32C of bytes 0..507
 //
 // All integers are big-endian. A slot is a sector, whatever its version, except that version 1 ended with its CRC at 84.
@@ -67,6 +68,7 @@ type stateRecord struct {
 	// barrier, floor and cutFloor bound the use of what is older; own is what this server wrote itself.
 	barrier, floor, cutFloor, own zxid.Zxid
 	install                       installIntent
+	sessions                      zxid.SessionID
 	version                       uint32 // of the slot that was read
 }
 
@@ -125,6 +127,7 @@ func (r *stateRecord) encode() []byte {
 		b = binary.BigEndian.AppendUint64(b, uint64(z))
 	}
 	b = binary.BigEndian.AppendUint32(b, r.install.suffix)
+	b = binary.BigEndian.AppendUint64(b, uint64(r.sessions))
 	b = b[:stateSlotBytes-4]
 	return binary.BigEndian.AppendUint32(b, crc32c(b))
 }
@@ -158,6 +161,7 @@ func decodeSlot(b []byte) (r stateRecord, ok bool, err error) {
 	r.barrier, r.floor = zxid.Zxid(field(84)), zxid.Zxid(field(92))
 	r.cutFloor, r.own = zxid.Zxid(field(100)), zxid.Zxid(field(108))
 	r.install = installIntent{zxid: zxid.Zxid(field(116)), newest: zxid.Zxid(field(124)), suffix: binary.BigEndian.Uint32(b[132:])}
+	r.sessions = zxid.SessionID(field(136))
 	return r, int(r.install.suffix) < len(suffixes), nil
 }
 

@@ -209,3 +209,6 @@ func (r *Replica) sessionEnded(s zxid.SessionID) {
 	}
 	delete(r.toldExpired, s)
 }
+
+// ReservedSessions returns the session id up to which this replica may get. The caller makes it durable before it serves.
+func (r *Replica) ReservedSessions() zxid.SessionID { return r.ids.Reserved() }

@@ -83,6 +83,8 @@ func newFlock(t testing.TB, observers int) *flock {
 }
 
 // OpenLog makes the durable log a source for recovery.
+func (h *host) SessionMark() zxid.SessionID { return 0 }
+
 func (h *host) OpenLog(after zxid.Zxid) (zab.LogReader, error) {
 	i := slices.IndexFunc(h.log, func(e zab.Entry) bool { return e.Zxid > after })
 	if i < 0 {

@@ -20,6 +20,9 @@ type Source interface {
 	// OpenLog returns the logged transactions after the given zxid. It fails, or its Next does, when they do not follow
 	// one another without a gap from there.
 	OpenLog(after zxid.Zxid) (zab.LogReader, error)
+	// SessionMark is the highest session id that may have been made here, as far as an earlier life has noted it; 0 if
+	// nothing is known.
+	SessionMark() zxid.SessionID
 }
 
 // Recovered is the state that a data directory holds.
@@ -68,6 +71,7 @@ func Recover(src Source, cfg Config) (*Recovered, error) {
 		rec.Tree = znode.NewTree(cfg.Tree)
 	}
 	rec.LastZxid = rec.Tree.LastZxid()
+	rec.noteSession(src.SessionMark(), cfg.ServerByte)
 	rec.Floor, rec.Ends = rec.LastZxid, []zxid.Zxid{rec.LastZxid}
 	rec.Tree.VisitSessions(func(s zxid.SessionID, _ int32) bool {
 		rec.noteSession(s, cfg.ServerByte)
