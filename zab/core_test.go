@@ -125,10 +125,9 @@ func TestResignedNeverLeads(t *testing.T) {
 
 // TestNoEpochLeft: a single voter whose epochs are used up gives up.
 func TestNoEpochLeft(t *testing.T) {
-	if !testing.Verbose() {
-		t.Skip()
-	}
-	New(Config{Ensemble: membersOf(t, 1, 0), ID: 1, AcceptedEpoch: epochMax, TickMs: 2000, InitLimitMs: 20000, SyncLimitMs: 10000})
+	n := New(Config{Ensemble: membersOf(t, 1, 0), ID: 1, AcceptedEpoch: epochMax, TickMs: 2000, InitLimitMs: 20000, SyncLimitMs: 10000})
+	require.Equal(t, RoleLooking, n.Status().Role)
+	require.Contains(t, n.Status().Why, "no epoch is left")
 }
 
 // TestProposeAfterStepDownInBatch: a proposal that comes in the same batch, after the term in which it was made, is dropped.
