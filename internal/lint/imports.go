@@ -41,7 +41,7 @@ var table = map[string]rule{
 	},
 	"server/client":     {code: "wire jute zab/zxid", tests: "server/servertest server conf"},
 	"server/servertest": {code: "server conf server/client internal/storage/vfs", tests: "wire jute zab/zxid"},
-	"cmd/zabra":         {code: "server conf server/admin server/client zab/zxid", tests: "..."},
+	"cmd/zabra":         {code: "server conf server/admin server/client zab/zxid internal/sim", tests: "..."},
 	"internal/sim":      {code: "server/replica internal/storage internal/storage/vfs zab zab/zxid zab/ensemble znode session wire jute"},
 	"internal/lint":     {},
 	seeded:              {},
