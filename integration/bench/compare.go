@@ -29,6 +29,8 @@ type comparison struct {
 	load
 	idleSessions int
 	rounds       int
+	servers      int     // 1: a standalone server
+	setRatioMin  float64 // the least ratio of sets per second
 }
 
 func runCompare(args []string) error {
@@ -37,7 +39,9 @@ func runCompare(args []string) error {
 	a := fs.String("a", string(harness.Zabra), "the server that is measured")
 	b := fs.String("b", string(harness.Apache380), "the server it is compared with")
 	fs.IntVar(&c.rounds, "rounds", 3, "rounds; the medians are shown")
-	fs.IntVar(&c.idleSessions, "idle", 5000, "idle sessions")
+	fs.IntVar(&c.idleSessions, "idle", 5000, "idle sessions of a standalone server")
+	fs.IntVar(&c.servers, "servers", 1, "servers; more than one are an ensemble, over which the sessions are spread")
+	fs.Float64Var(&c.setRatioMin, "set-ratio", 0, "fail when the first server does fewer sets per second than so many times the second's")
 	c.flags(fs)
 	if err := fs.Parse(args); err != nil {
 		return err
@@ -52,8 +56,52 @@ func runCompare(args []string) error {
 			}
 		}
 	}
-	c.print(kinds[0], kinds[1], all[kinds[0]], all[kinds[1]])
+	fa, fb := all[kinds[0]], all[kinds[1]]
+	c.print(kinds[0], kinds[1], fa, fb)
+	if ratio := median(fa.setPerSec) / median(fb.setPerSec); ratio < c.setRatioMin {
+		return fmt.Errorf("%.2f times the sets per second, at least %.2f are wanted", ratio, c.setRatioMin)
+	}
 	return nil
+}
+
+var (
+	compareSettings = map[string]string{"tickTime": "2000", "maxSessionTimeout": "120000", "preAllocSize": "65536"}
+	compareJVM      = []string{"-Xmx1000m"} // what zkServer.sh gives it
+)
+
+// loads measures gets, then sets.
+func (c *comparison) loads(addrs []string, pids []int, f *figures) error {
+	for _, op := range []string{"get", "set"} {
+		l := c.load
+		l.addrs, l.op, l.pids = addrs, op, pids
+		res, err := l.run()
+		if err != nil {
+			return err
+		}
+		fmt.Fprintln(os.Stderr, "  "+res.String())
+		f.take(op, res)
+	}
+	return nil
+}
+
+// measureEnsemble is measure for several servers; start-up and idle connections are left out.
+func (c *comparison) measureEnsemble(kind harness.Kind, dir string, f *figures) error {
+	e, err := harness.NewEnsemble(dir, harness.Plan{Kind: kind, Servers: c.servers, Settings: compareSettings, JVM: compareJVM})
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	if err := e.Start(); err != nil {
+		return err
+	}
+	var pids []int
+	for _, m := range e.Members {
+		pids = append(pids, m.PID())
+	}
+	if err := c.loads(e.Addrs(), pids, f); err != nil {
+		return err
+	}
+	return e.Stop()
 }
 
 // measure starts one server in a fresh folder and takes all figures of a round.
@@ -63,24 +111,20 @@ func (c *comparison) measure(kind harness.Kind, f *figures) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	server, err := harness.New(kind, dir, map[string]string{"tickTime": "2000", "maxSessionTimeout": "120000", "preAllocSize": "65536"})
+	if c.servers > 1 {
+		return c.measureEnsemble(kind, dir, f)
+	}
+	server, err := harness.New(kind, dir, compareSettings)
 	if err != nil {
 		return err
 	}
-	server.JVM = []string{"-Xmx1000m"} // what zkServer.sh gives it
+	server.JVM = compareJVM
 	defer server.Kill()
 	if err := server.Start(); err != nil {
 		return err
 	}
-	for _, op := range []string{"get", "set"} {
-		l := c.load
-		l.addr, l.op, l.pid = server.Addr(), op, server.PID()
-		res, err := l.run()
-		if err != nil {
-			return err
-		}
-		fmt.Fprintln(os.Stderr, "  "+res.String())
-		f.take(op, res)
+	if err := c.loads([]string{server.Addr()}, []int{server.PID()}, f); err != nil {
+		return err
 	}
 	// What a restart costs on the data that the load has left.
 	if err := server.Stop(); err != nil {
@@ -128,8 +172,10 @@ func (c *comparison) print(a, b harness.Kind, fa, fb *figures) {
 	row("set p99 ms", "%.2f", fa.setP99, fb.setP99)
 	row("server CPU us/set", "%.2f", fa.setCPU, fb.setCPU)
 	row("RSS MiB after load", "%.1f", fa.rss, fb.rss)
-	row(fmt.Sprintf("KiB/idle connection of %d", c.idleSessions), "%.2f", fa.idleKiB, fb.idleKiB)
-	row("start-up ms", "%.0f", fa.startMs, fb.startMs)
+	if c.servers == 1 {
+		row(fmt.Sprintf("KiB/idle connection of %d", c.idleSessions), "%.2f", fa.idleKiB, fb.idleKiB)
+		row("start-up ms", "%.0f", fa.startMs, fb.startMs)
+	}
 	w.Flush()
 }
 

@@ -41,14 +41,19 @@ func (l *load) run() (result, error) {
 	for i := range data {
 		data[i] = byte('a' + i%26)
 	}
-	paths, err := prepare(l.addr, nodes, data)
+	paths, err := prepare(l.addrs[0], nodes, data)
 	if err != nil {
 		return result{}, err
+	}
+	for _, addr := range l.addrs[1:] {
+		if err := catchUp(addr); err != nil {
+			return result{}, err
+		}
 	}
 	var measuring, stop atomic.Bool
 	workers := make([]*worker, l.sessions)
 	for i := range workers {
-		raw, err := harness.DialRaw(l.addr, sessionMs, 0, [16]byte{})
+		raw, err := harness.DialRaw(l.addrs[i%len(l.addrs)], sessionMs, 0, [16]byte{})
 		if err != nil {
 			return result{}, err
 		}
@@ -61,13 +66,13 @@ func (l *load) run() (result, error) {
 		wg.Go(w.run)
 	}
 	time.Sleep(l.warmup)
-	before := serverUsage(l.pid)
+	before := serverUsage(l.pids)
 	measuring.Store(true)
 	start := time.Now()
 	time.Sleep(l.duration)
 	measuring.Store(false)
 	elapsed := time.Since(start)
-	after := serverUsage(l.pid)
+	after := serverUsage(l.pids)
 	stop.Store(true)
 	wg.Wait()
 
@@ -83,12 +88,14 @@ func (l *load) run() (result, error) {
 		usage: after}, nil
 }
 
-func serverUsage(pid int) harness.Usage {
-	if pid == 0 {
-		return harness.Usage{}
+// serverUsage adds up what the servers use.
+func serverUsage(pids []int) (sum harness.Usage) {
+	for _, pid := range pids {
+		usage, _ := harness.ProcessUsage(pid) // zeros in the output say that the process could not be read
+		sum.RSSBytes += usage.RSSBytes
+		sum.CPU += usage.CPU
 	}
-	usage, _ := harness.ProcessUsage(pid) // zeros in the output say that the process could not be read
-	return usage
+	return sum
 }
 
 // prepare makes the nodes that the load reads and writes.
@@ -121,6 +128,21 @@ func prepare(addr string, nodes int, data []byte) ([]string, error) {
 		return nil, fmt.Errorf("close: code %d, %w", reply.Code, err)
 	}
 	return paths, nil
+}
+
+// catchUp waits until a server knows all that was written on the others.
+func catchUp(addr string) error {
+	c := harness.Client{Addrs: []string{addr}, TimeoutMs: sessionMs}
+	if err := c.Connect(replyMax); err != nil {
+		return err
+	}
+	defer c.End(replyMax)
+	xid := c.NextXid()
+	reply, err := c.Do(xid, harness.AppendSync(nil, xid, "/bench"), replyMax)
+	if err == nil && reply.Code != harness.CodeOK {
+		err = fmt.Errorf("sync: code %d", reply.Code)
+	}
+	return err
 }
 
 // worker is one session that keeps its requests outstanding. It refills with one write what it has read from one packet.

@@ -1,7 +1,8 @@
 //go:build linux
 
 // Command bench loads a ZooKeeper server with raw frames, any number of sessions each with any number of requests
-// outstanding, and compares two servers. It sends traffic to loopback addresses only.
+// outstanding, and compares two servers. It measures ensembles when their leader goes, when a follower comes back, and while
+// one is away. It sends traffic to loopback addresses only.
 package main
 
 import (
@@ -9,6 +10,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -16,7 +18,10 @@ import (
 const usage = `usage:
   bench load -addr HOST:PORT [-pid PID] [-op get|set] [-sessions N] [-outstanding N] [-size BYTES] [-warmup D] [-duration D]
   bench idle -addr HOST:PORT -pid PID [-sessions N]
-  bench compare [-a KIND] [-b KIND] [-rounds N] [-sessions N] [-outstanding N] [-idle N] [-warmup D] [-duration D]
+  bench compare [-a KIND] [-b KIND] [-servers N] [-rounds N] [-sessions N] [-outstanding N] [-idle N] [-warmup D] [-duration D]
+  bench failover [-kinds KIND,KIND] [-rounds N] [-servers N] [-tick MS] [-load N] [-kill-median D] [-kill-worst D] [-term-median D]
+  bench rejoin [-kinds KIND,KIND] [-away N] [-rate N] [-baseline D] [-ratio-max N]
+  bench memory [-kind KIND] [-duration D] [-rate N] [-suspended] [-growth-max N]
 `
 
 func main() {
@@ -41,6 +46,12 @@ func run(args []string) error {
 		return runIdle(args)
 	case "compare":
 		return runCompare(args)
+	case "failover":
+		return runFailover(args)
+	case "rejoin":
+		return runRejoin(args)
+	case "memory":
+		return runMemory(args)
 	default:
 		fmt.Fprint(os.Stderr, usage)
 		return fmt.Errorf("unknown verb %q", verb)
@@ -49,14 +60,14 @@ func run(args []string) error {
 
 // load describes one run of the generator.
 type load struct {
-	addr        string
+	addrs       []string // sessions are dealt out to them in turn
 	op          string
 	sessions    int
 	outstanding int
 	size        int // bytes of data per node
 	warmup      time.Duration
 	duration    time.Duration
-	pid         int // of the server, 0 when unknown
+	pids        []int // of the servers, empty when unknown
 }
 
 func (l *load) flags(fs *flag.FlagSet) {
@@ -70,15 +81,21 @@ func (l *load) flags(fs *flag.FlagSet) {
 func runLoad(args []string) error {
 	var l load
 	fs := flag.NewFlagSet("load", flag.ContinueOnError)
-	fs.StringVar(&l.addr, "addr", "127.0.0.1:2181", "the server")
+	addrs := fs.String("addr", "127.0.0.1:2181", "the server; several with commas in between")
 	fs.StringVar(&l.op, "op", "get", "get or set")
-	fs.IntVar(&l.pid, "pid", 0, "process id of the server, for its memory and CPU time")
+	pid := fs.Int("pid", 0, "process id of the server, for its memory and CPU time")
 	l.flags(fs)
 	if err := fs.Parse(args); err != nil {
 		return err
 	}
-	if err := loopbackOnly(l.addr); err != nil {
-		return err
+	l.addrs = strings.Split(*addrs, ",")
+	for _, addr := range l.addrs {
+		if err := loopbackOnly(addr); err != nil {
+			return err
+		}
+	}
+	if *pid != 0 {
+		l.pids = []int{*pid}
 	}
 	res, err := l.run()
 	if err != nil {

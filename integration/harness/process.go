@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -46,13 +47,19 @@ const (
 	portMax = 32000
 )
 
-// FreePort returns a TCP port that was free on the loopback interface a moment ago.
+// portsGiven are the ports that FreePort has returned: a server that is down does not hold its own.
+var portsGiven sync.Map
+
+// FreePort returns a TCP port that was free on the loopback interface a moment ago, and never the same one twice.
 func FreePort() (int, error) {
 	for range 1000 {
 		port := portMin + rand.IntN(portMax-portMin)
 		l, err := net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", port))
-		if err == nil {
-			l.Close()
+		if err != nil {
+			continue
+		}
+		l.Close()
+		if _, given := portsGiven.LoadOrStore(port, true); !given {
 			return port, nil
 		}
 	}
@@ -61,12 +68,16 @@ func FreePort() (int, error) {
 
 // FourLetter sends a four-letter word to addr and returns the answer.
 func FourLetter(addr, word string) (string, error) {
-	conn, err := net.DialTimeout("tcp", addr, time.Second)
+	return fourLetterWithin(addr, word, 5*time.Second)
+}
+
+func fourLetterWithin(addr, word string, limit time.Duration) (string, error) {
+	conn, err := net.DialTimeout("tcp", addr, limit)
 	if err != nil {
 		return "", err
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+	_ = conn.SetDeadline(time.Now().Add(limit))
 	if _, err := conn.Write([]byte(word)); err != nil {
 		return "", err
 	}

@@ -18,16 +18,22 @@ const (
 	OpExists  = 3
 	OpGetData = 4
 	OpSetData = 5
+	OpSync    = 9
 	OpPing    = 11
+	OpCheck   = 13
+	OpMulti   = 14
 	OpClose   = -11
 
 	FlagEphemeral  = 1
 	FlagSequential = 2
 
 	CodeOK         = 0
+	CodeNoNode     = -101
+	CodeBadVersion = -103
 	CodeNodeExists = -110
 
 	xidNotification = -1
+	xidPing         = -2
 )
 
 // rawFrameMax bounds what a Raw takes from the server in one frame.
@@ -40,28 +46,44 @@ type Raw struct {
 	Password  [16]byte
 	TimeoutMs int32 // as granted
 
+	// OnEvent, if set, is told of each notification before the reply behind it is returned. A notification's zxid is that of
+	// the transaction that caused it, or -1 from servers before 3.9.
+	OnEvent func(path string, zxid int64)
+
 	conn net.Conn
 	r    *bufio.Reader
 	body []byte
 }
 
+// Greeting is what a client says when it connects.
+type Greeting struct {
+	TimeoutMs int32
+	SessionID int64 // 0 asks for a new session
+	Password  [16]byte
+	ZxidSeen  int64 // a server that is behind refuses the client
+}
+
 // DialRaw opens a session; with a session id it asks to go on with that one.
 func DialRaw(addr string, timeoutMs int32, sessionID int64, password [16]byte) (*Raw, error) {
-	conn, err := net.DialTimeout("tcp4", addr, 10*time.Second)
+	return Greet(addr, Greeting{TimeoutMs: timeoutMs, SessionID: sessionID, Password: password}, 30*time.Second)
+}
+
+// Greet connects to a server within the limit. A session that the server does not know comes back with a timeout of 0.
+func Greet(addr string, g Greeting, limit time.Duration) (*Raw, error) {
+	conn, err := net.DialTimeout("tcp4", addr, limit)
 	if err != nil {
 		return nil, err
 	}
 	req := make([]byte, 4, 49)
 	req = binary.BigEndian.AppendUint32(req, 0) // protocol version
-	req = binary.BigEndian.AppendUint64(req, 0) // last zxid seen
-	req = binary.BigEndian.AppendUint32(req, uint32(timeoutMs))
-	req = binary.BigEndian.AppendUint64(req, uint64(sessionID))
-	req = binary.BigEndian.AppendUint32(req, uint32(len(password)))
-	req = append(req, password[:]...)
+	req = binary.BigEndian.AppendUint64(req, uint64(g.ZxidSeen))
+	req = binary.BigEndian.AppendUint32(req, uint32(g.TimeoutMs))
+	req = binary.BigEndian.AppendUint64(req, uint64(g.SessionID))
+	req = appendBytes(req, g.Password[:])
 	req = append(req, 0) // not read-only
 	binary.BigEndian.PutUint32(req, uint32(len(req)-4))
 	r := &Raw{conn: conn, r: bufio.NewReaderSize(conn, 64<<10)}
-	_ = conn.SetDeadline(time.Now().Add(30 * time.Second))
+	_ = conn.SetDeadline(time.Now().Add(limit))
 	if _, err := conn.Write(req); err != nil {
 		conn.Close()
 		return nil, err
@@ -102,7 +124,7 @@ type Reply struct {
 	Body []byte
 }
 
-// ReadReply reads the next answer; notifications of watches are skipped.
+// ReadReply reads the next answer; notifications of watches go to OnEvent.
 func (r *Raw) ReadReply() (Reply, error) {
 	for {
 		body, err := r.frame()
@@ -120,6 +142,9 @@ func (r *Raw) ReadReply() (Reply, error) {
 		}
 		if reply.Xid != xidNotification {
 			return reply, nil
+		}
+		if r.OnEvent != nil {
+			r.OnEvent(eventPath(reply.Body), reply.Zxid)
 		}
 	}
 }
@@ -147,63 +172,6 @@ func (r *Raw) frame() ([]byte, error) {
 	r.body = r.body[:n]
 	_, err := io.ReadFull(r.r, r.body)
 	return r.body, err
-}
-
-// begin appends a frame's length, to be set by end, and the request header.
-func begin(b []byte, xid, op int32) ([]byte, int) {
-	at := len(b)
-	b = append(b, 0, 0, 0, 0)
-	b = binary.BigEndian.AppendUint32(b, uint32(xid))
-	return binary.BigEndian.AppendUint32(b, uint32(op)), at
-}
-
-func end(b []byte, at int) []byte {
-	binary.BigEndian.PutUint32(b[at:], uint32(len(b)-at-4))
-	return b
-}
-
-func appendBytes(b, v []byte) []byte {
-	b = binary.BigEndian.AppendUint32(b, uint32(len(v)))
-	return append(b, v...)
-}
-
-// AppendGet appends a getData request without a watch.
-func AppendGet(b []byte, xid int32, path string) []byte {
-	b, at := begin(b, xid, OpGetData)
-	b = appendBytes(b, []byte(path))
-	return end(append(b, 0), at)
-}
-
-// AppendSet appends a setData request for any version.
-func AppendSet(b []byte, xid int32, path string, data []byte) []byte {
-	b, at := begin(b, xid, OpSetData)
-	b = appendBytes(b, []byte(path))
-	b = appendBytes(b, data)
-	return end(binary.BigEndian.AppendUint32(b, 0xffffffff), at)
-}
-
-// AppendCreate appends a create request with the ACL that lets everybody do everything.
-func AppendCreate(b []byte, xid int32, path string, data []byte, flags int32) []byte {
-	b, at := begin(b, xid, OpCreate)
-	b = appendBytes(b, []byte(path))
-	b = appendBytes(b, data)
-	b = binary.BigEndian.AppendUint32(b, 1)
-	b = binary.BigEndian.AppendUint32(b, 31)
-	b = appendBytes(b, []byte("world"))
-	b = appendBytes(b, []byte("anyone"))
-	return end(binary.BigEndian.AppendUint32(b, uint32(flags)), at)
-}
-
-// AppendPing appends a ping.
-func AppendPing(b []byte) []byte {
-	b, at := begin(b, -2, OpPing)
-	return end(b, at)
-}
-
-// AppendClose appends the request that ends the session.
-func AppendClose(b []byte, xid int32) []byte {
-	b, at := begin(b, xid, OpClose)
-	return end(b, at)
 }
 
 // Buffered says whether bytes of another reply have already arrived.

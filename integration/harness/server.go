@@ -248,6 +248,35 @@ func (s *Server) Kill() {
 	s.cmd = nil
 }
 
+// Terminate sends SIGTERM and does not wait.
+func (s *Server) Terminate() error { return s.signal(syscall.SIGTERM) }
+
+// Suspend stops the process with SIGSTOP: its sockets stay open and nobody answers.
+func (s *Server) Suspend() error { return s.signal(syscall.SIGSTOP) }
+
+// Continue lets a suspended process run on.
+func (s *Server) Continue() error { return s.signal(syscall.SIGCONT) }
+
+func (s *Server) signal(sig syscall.Signal) error {
+	if s.cmd == nil {
+		return errors.New("the server is stopped")
+	}
+	return s.cmd.Process.Signal(sig)
+}
+
+// Exited says whether the process has ended; it does so for a server that is stopped, too.
+func (s *Server) Exited() bool {
+	if s.cmd == nil {
+		return true
+	}
+	select {
+	case <-s.exited:
+		return true
+	default:
+		return false
+	}
+}
+
 // Restart stops the server and starts it again.
 func (s *Server) Restart() error {
 	if err := s.Stop(); err != nil {

@@ -18,7 +18,7 @@ output=$(mktemp)
 trap 'rm -f "$output"' EXIT
 start=$SECONDS
 status=0
-go test -tags interop -count=1 -timeout 20m -v ./integration/... "$@" | tee "$output" || status=$?
+go test -tags interop -count=1 -p 1 -timeout 20m -v ./integration/... "$@" | tee "$output" || status=$?
 
 # A summary in one place, behind the long output.
 printf '\ninterop: results against %s\n' "$server"
