@@ -104,12 +104,12 @@ func (s *Server) admit(tcp *net.TCPConn) {
 	if err != nil {
 		// Closed with a reset, as ZooKeeper does: no client has sent anything yet that an answer could be lost for, and
 		// no port is left waiting.
-		_ = tcp.SetLinger(0)
-		tcp.Close()
 		s.meter.rejected.Add(1)
 		if !errors.Is(err, ErrServerClosed) {
 			s.refusals.note(s.clock.now().MonoMs, refusal{kind: "connection", remote: remote, why: err.Error()})
 		}
+		_ = tcp.SetLinger(0)
+		tcp.Close()
 		return
 	}
 	s.spawn(c.run)

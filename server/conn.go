@@ -281,4 +281,4 @@ func (c *conn) release() {
 	c.s.conns.remove(c)
 }
 
-func (c *conn) isDraining() bool { return c.s.phase.Load() >= phaseDraining }
+func (c *conn) isDraining() bool { return c.s.isDraining() }

@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"zabra/server/replica"
 	"zabra/zab"
 )
 
@@ -81,7 +82,10 @@ func (s *Server) persist(ops []zab.PersistOp) error {
 	for i := range ops {
 		op := &ops[i]
 		if op.Kind != zab.PersistAppend {
-			return fmt.Errorf("server: a standalone server has no use for persist operation %d", op.Kind)
+			if err := s.perform(op); err != nil {
+				return err
+			}
+			continue
 		}
 		if err := s.store.Append(op.Entries); err != nil {
 			return err
@@ -90,15 +94,40 @@ func (s *Server) persist(ops []zab.PersistOp) error {
 		for _, e := range op.Entries {
 			bytes += len(e.Payload)
 		}
-		if i < len(ops)-1 && bytes < syncBatchBytesMax {
+		if i < len(ops)-1 && ops[i+1].Kind == zab.PersistAppend && bytes < syncBatchBytesMax {
 			continue
 		}
 		if err := s.sync(entries); err != nil {
 			return err
 		}
-		s.steps.confirm(op.Token)
+		s.steps.confirm(op, nil)
 		entries, bytes = 0, 0
 	}
+	return nil
+}
+
+// perform carries out an operation that is not an append. Where it changes what the state is made of, no snapshot of the
+// state before may get its name afterwards. A received snapshot that has become all there is is loaded at once.
+func (s *Server) perform(op *zab.PersistOp) (err error) {
+	var state *replica.Recovered
+	replaces := op.Kind == zab.PersistInstallSnapshot || op.Kind == zab.PersistTruncate && op.Reload
+	if replaces || op.Kind == zab.PersistTruncate {
+		s.barSnapshots()
+	}
+	if err := s.store.Perform(*op); err != nil {
+		return err
+	}
+	if replaces {
+		began := time.Now()
+		if state, err = replica.Recover(s.store, s.replicaConfig()); err != nil {
+			return fmt.Errorf("the state that the leader asked for cannot be loaded: %w", err)
+		}
+		s.log.Info("data loaded anew, as the leader has it", zap.Stringer("zxid", state.LastZxid),
+			zap.Int("nodes", state.Tree.NodeCount()+1), zap.Int64("ms", time.Since(began).Milliseconds()))
+	} else if op.Kind == zab.PersistTruncate {
+		s.allowSnapshots()
+	}
+	s.steps.confirm(op, state)
 	return nil
 }
 
@@ -140,4 +169,7 @@ func (s *Server) logFailure() {
 		zap.String("dataDir", s.cfg.DataDir), zap.String("dataLogDir", s.cfg.LogDir()), zap.Error(s.failure))
 }
 
-var errSnapshotClosed = errors.New("the server is being closed")
+var (
+	errSnapshotClosed  = errors.New("the server is being closed")
+	errSnapshotStopped = errors.New("the state that the snapshot shows is being replaced")
+)

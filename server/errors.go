@@ -17,6 +17,8 @@ const (
 	StageRecovery
 	// StagePort: the client port cannot be bound.
 	StagePort
+	// StageElectionPort: the election port of an ensemble member cannot be bound.
+	StageElectionPort
 )
 
 // StartError is the error of [New].

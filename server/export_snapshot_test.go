@@ -2,10 +2,10 @@ package server
 
 // SnapshotNow begins a snapshot, unless one is being written.
 func (s *Server) SnapshotNow() {
-	if s.snaps.running.CompareAndSwap(false, true) {
-		s.post(s.openSnapshot)
+	if run := s.snaps.begin(); run != nil {
+		s.post(func() { s.openSnapshot(run) })
 	}
 }
 
 // SnapshotRunning tells whether one is being written.
-func (s *Server) SnapshotRunning() bool { return s.snaps.running.Load() }
+func (s *Server) SnapshotRunning() bool { return s.snaps.running() != nil }

@@ -36,6 +36,7 @@ type goldenObject = map[string]any
 type goldenReader struct {
 	sessions map[int64]string // who first got a session
 	times    map[int64]int64  // when a zxid's transaction was made
+	base     int64            // the zxid that the server began at: 0, or the beginning of an ensemble's first epoch
 }
 
 // bytesValue writes b as a recording does: null, printable text, hex, or a hash.
@@ -57,7 +58,10 @@ func printable(b []byte) bool {
 }
 
 // zxidValue is the distance of z from the server's beginning, in a list so that it can be told from other numbers.
-func zxidValue(z int64) any {
+func (g *goldenReader) zxidValue(z int64) any {
+	if z > 0 {
+		z -= g.base
+	}
 	if z == 0 || z == -1 {
 		return z
 	}
@@ -191,7 +195,7 @@ func (g *goldenReader) stat(d *jute.Decoder) any {
 	}
 	out["dl"], out["nc"] = d.Int32(), d.Int32()
 	pz := d.Int64()
-	out["cz"], out["mz"], out["pz"] = zxidValue(cz), zxidValue(mz), zxidValue(pz)
+	out["cz"], out["mz"], out["pz"] = g.zxidValue(cz), g.zxidValue(mz), g.zxidValue(pz)
 	if d.Err() == nil {
 		out["t"] = g.timeValue(cz, mz, ctime, mtime)
 	}
@@ -236,7 +240,7 @@ func (g *goldenReader) timeValue(cz, mz, ctime, mtime int64) string {
 
 // reply takes a reply to req apart; body is the frame behind its header.
 func (g *goldenReader) reply(h goldenHead, d *jute.Decoder, req *goldenRequest, asked bool) goldenObject {
-	out := goldenObject{"k": "reply", "err": h.err, "z": zxidValue(h.zxid)}
+	out := goldenObject{"k": "reply", "err": h.err, "z": g.zxidValue(h.zxid)}
 	op := int32(0)
 	if req != nil {
 		op = req.op
@@ -270,7 +274,7 @@ func (g *goldenReader) event(h goldenHead, d *jute.Decoder) goldenObject {
 		out["state"] = state
 	}
 	out["path"] = g.bytes(d)
-	out["z"] = zxidValue(h.zxid)
+	out["z"] = g.zxidValue(h.zxid)
 	if h.err != 0 {
 		out["err"] = h.err
 	}

@@ -150,7 +150,7 @@ func mustHex(s string) []byte {
 }
 
 // parseZxid reads a zxid argument: a number, or base, last or last@B, each with +n or -n behind it.
-func parseZxid(v any, session string, last func(session string) int64) int64 {
+func parseZxid(v any, session string, base int64, last func(session string) int64) int64 {
 	s := fmt.Sprint(v)
 	if n, err := strconv.ParseInt(s, 0, 64); err == nil {
 		return n
@@ -165,7 +165,7 @@ func parseZxid(v any, session string, last func(session string) int64) int64 {
 	}
 	switch {
 	case name == "base":
-		return delta // the server is fresh
+		return base + delta // the server is fresh
 	case name == "last":
 		return last(session) + delta
 	case strings.HasPrefix(name, "last@"):

@@ -39,10 +39,10 @@ type goldenRun struct {
 	hidden   int32         // error code of the last reply that was not recorded
 }
 
-func newGoldenRun(addr string) *goldenRun {
+func newGoldenRun(addr string, base int64) *goldenRun {
 	return &goldenRun{
 		addr:     addr,
-		reader:   goldenReader{sessions: map[int64]string{}, times: map[int64]int64{}},
+		reader:   goldenReader{sessions: map[int64]string{}, times: map[int64]int64{}, base: base},
 		sessions: map[string]*goldenSession{},
 		saved:    map[string]string{},
 	}
@@ -248,7 +248,7 @@ func (r *goldenRun) encode(s *goldenSession, steps []goldenStep, batch bool) []b
 }
 
 func (r *goldenRun) zxid(v any, session string) int64 {
-	return parseZxid(v, session, func(name string) int64 { return r.session(name).last })
+	return parseZxid(v, session, r.reader.base, func(name string) int64 { return r.session(name).last })
 }
 
 // awaitEnd waits for the end of a connection that the last reply announces.

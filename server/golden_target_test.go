@@ -27,8 +27,20 @@ const (
 	goldenStartWait   = time.Minute
 )
 
-// startGolden starts a fresh server in the set-up of a recording and returns its address.
-func startGolden(t *testing.T, h *goldenHeader) string {
+// goldenTarget is what recordings are replayed against.
+type goldenTarget uint8
+
+const (
+	goldenStandalone goldenTarget = iota
+	goldenLeader                  // of an ensemble of three
+	goldenFollower
+)
+
+// goldenEpoch is the beginning of the first epoch of an ensemble.
+const goldenEpoch = int64(1) << 32
+
+// startGolden starts a fresh server in the set-up of a recording and returns its address, and the zxid that it begins at.
+func startGolden(t *testing.T, h *goldenHeader, target goldenTarget) (addr string, base int64) {
 	checkMs, quota := goldenCheckMs, "false"
 	if h.Server.ContainerCheckMs != "" {
 		checkMs = h.Server.ContainerCheckMs
@@ -37,9 +49,9 @@ func startGolden(t *testing.T, h *goldenHeader) string {
 		quota = h.Server.EnforceQuota
 	}
 	if command := os.Getenv(goldenCommandVariable); command != "" {
-		return startCommand(t, command, checkMs, quota)
+		return startCommand(t, command, checkMs, quota), 0
 	}
-	return servertest.Start(t,
+	opts := []servertest.Option{
 		servertest.WithConfig("tickTime", "500"),
 		servertest.WithConfig("maxClientCnxns", "0"),
 		servertest.WithConfig("4lw.commands.whitelist", "*"),
@@ -47,7 +59,15 @@ func startGolden(t *testing.T, h *goldenHeader) string {
 		servertest.WithConfig("DigestAuthenticationProvider.superDigest", goldenSuperDigest),
 		servertest.WithConfig("znode.container.checkIntervalMs", checkMs),
 		servertest.WithConfig("enforceQuota", quota),
-	).Addr()
+	}
+	if target == goldenStandalone {
+		return servertest.Start(t, opts...).Addr(), 0
+	}
+	e := servertest.StartEnsemble(t, 3, opts...)
+	if target == goldenFollower {
+		return e.Server(e.Follower()).Addr(), goldenEpoch
+	}
+	return e.Server(e.Leader()).Addr(), goldenEpoch
 }
 
 func startCommand(t *testing.T, command, checkMs, quota string) string {
@@ -65,7 +85,7 @@ func startCommand(t *testing.T, command, checkMs, quota string) string {
 		_ = cmd.Wait()
 	})
 	serving := func() bool {
-		r := newGoldenRun(addr.String())
+		r := newGoldenRun(addr.String(), 0)
 		r.out = goldenResults{}
 		r.fourLetterWord(goldenArgs{"cmd": "srvr", "prefix": "Zookeeper version: "})
 		return r.out["4lw"][0].(goldenObject)["text"] == true

@@ -51,4 +51,50 @@ const (
 	acceptBackoffMax = time.Second
 	// acceptFailureQuietMs is the time in which failed accepts make one line in the log.
 	acceptFailureQuietMs = 10_000
+
+	// helloPendingMax is how many connections on a port for other servers may be in the middle of their greeting. More
+	// are closed at once.
+	helloPendingMax = 64
+	// linkBackoffMin and linkBackoffMax bound the pause between two attempts to reach another member's election port.
+	linkBackoffMin = 5 * time.Millisecond
+	linkBackoffMax = time.Second
+	// joinBackoffMin and joinBackoffMax do the same for the leader's quorum port.
+	joinBackoffMin = 5 * time.Millisecond
+	joinBackoffMax = 100 * time.Millisecond
+	// joinPauseMax bounds the pause before the next connection to a leader when the last ones have come to nothing.
+	joinPauseMax = 500 * time.Millisecond
+	// bindRetryPause is the pause between two attempts to bind the election port, bindBackoffMin and bindBackoffMax
+	// bound that for the quorum port, which an earlier role of the same process may still hold.
+	bindRetryPause = time.Second
+	bindBackoffMin = 5 * time.Millisecond
+	bindBackoffMax = time.Second
+	// peerQuietMs is the time in which the same trouble with another member makes one line in the log.
+	peerQuietMs = 60_000
+	// inputBytesMax bounds what other members have sent and no step has taken yet. Their connections are not read while
+	// it is exceeded.
+	inputBytesMax = 64 << 20
+	// peerQueueBytesMax is the backlog of a connection to another member at which it is cut. The leader's own window
+	// keeps far below it. A single message may be larger.
+	peerQueueBytesMax = 64 << 20
+	// peerMessageBytes is what a message costs in such a count beside its data.
+	peerMessageBytes = 128
+	// peerWriteBytes is how much is put together for one write to another member, peerBufferKeptBytesMax the size above
+	// which the memory for that is not kept.
+	peerWriteBytes         = 256 << 10
+	peerBufferKeptBytesMax = 1 << 20
+	// peerLingerTime bounds how long a connection to another member that was ended from this side is still written and
+	// read.
+	peerLingerTime = time.Second
+	// historyBytesMax bounds the part of the log that is read at once for a learner.
+	historyBytesMax = 1 << 20
+	// snapshotChunkBytes is how much of a snapshot goes to a learner in one piece.
+	snapshotChunkBytes = 256 << 10
+	// progressQuietMs is the least time between two signs of life of one transfer.
+	progressQuietMs = 100
+	// settleTime bounds how long a server that is about to hand over its role waits for its clients to take their
+	// answers, handOverTime how long for the role to end and the other members to be told.
+	settleTime   = 50 * time.Millisecond
+	handOverTime = 500 * time.Millisecond
+	// idleTime bounds how long a member that is shut down waits for what is under way to commit.
+	idleTime = 2 * time.Second
 )

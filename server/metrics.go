@@ -6,14 +6,16 @@ import (
 
 	"zabra/server/admin"
 	"zabra/server/replica"
+	"zabra/zab"
 )
 
 // moment is everything that metrics are computed from, taken once per report.
 type moment struct {
 	s            *Server
 	stats        replica.Stats
+	status       zab.Status // of a member of an ensemble
 	connections  int
-	uptimeMs     int64
+	uptimeMs     int64 // of a member: since it began to serve in its present role
 	openFiles    int64 // -1: unknown
 	maxOpenFiles int64 // -1: unknown
 }
@@ -84,6 +86,13 @@ var summaryMetrics = []struct {
 
 func (s *Server) moment() *moment {
 	m := &moment{s: s, stats: s.replica.Stats(), connections: s.conns.len(), uptimeMs: s.clock.now().MonoMs - s.startMs}
+	if s.member != nil {
+		m.status = *s.member.status.Load()
+		m.uptimeMs = 0
+		if since := s.member.meter.servingMs.Load(); since != 0 {
+			m.uptimeMs = s.clock.now().MonoMs - since
+		}
+	}
 	m.openFiles, m.maxOpenFiles = fileDescriptors()
 	return m
 }
@@ -105,13 +114,16 @@ func averageLatency(st *replica.Stats) float64 {
 // metrics computes everything that is measured.
 func (s *Server) metrics() admin.Metrics {
 	m := s.moment()
-	out := admin.Metrics{Version: s.version, Mode: admin.ModeStandalone, Gauges: samples(m, gauges), Counters: samples(m, counters)}
+	out := admin.Metrics{Version: s.version, Mode: s.mode(), Gauges: samples(m, gauges), Counters: samples(m, counters)}
 	if m.openFiles >= 0 && m.maxOpenFiles >= 0 {
 		out.Gauges = append(out.Gauges, samples(m, fileGauges)...)
 	}
 	for _, row := range summaryMetrics {
 		v := row.get(&s.meter)
 		out.Summaries = append(out.Summaries, admin.Summary{Name: row.name, Help: row.help, Count: v.count, Sum: v.sum, Min: v.min, Max: v.max})
+	}
+	if s.member != nil {
+		m.addMember(&out)
 	}
 	return out
 }

@@ -11,6 +11,7 @@ import (
 	"zabra/internal/storage"
 	"zabra/internal/storage/vfs"
 	"zabra/server/replica"
+	"zabra/zab"
 	"zabra/znode"
 )
 
@@ -40,7 +41,10 @@ func (s *Server) open(opts Options) error {
 		fsys = vfs.OS{}
 	}
 	storageConfig := s.storageConfig()
-	storageConfig.Rand, storageConfig.Failed = opts.Rand, s.diskFailed
+	storageConfig.Rand, storageConfig.Failed, storageConfig.Verify = opts.Rand, s.diskFailed, s.verifySnapshot
+	if s.cfg.Ensemble != nil {
+		storageConfig.ID = s.cfg.MyID
+	}
 	s.store, err = storage.Open(fsys, storageConfig)
 	if err != nil {
 		return &StartError{Stage: StageDataDir, Err: err}
@@ -67,7 +71,7 @@ func (s *Server) fieldBytesMax() int { return s.cfg.JuteMaxBufferBytes + s.cfg.J
 
 func (s *Server) replicaConfig() replica.Config {
 	return replica.Config{
-		ServerByte: standaloneServerByte, TickMs: int64(s.cfg.TickTimeMs),
+		ServerByte: s.serverByte(), TickMs: int64(s.cfg.TickTimeMs),
 		MinSessionTimeoutMs: s.cfg.MinSessionTimeoutMs, MaxSessionTimeoutMs: s.cfg.MaxSessionTimeoutMs,
 		FieldBytesMax: s.fieldBytesMax(), RecordBytesMax: s.store.RecordBytesMax(), OutstandingMax: s.cfg.GlobalOutstandingLimit,
 		Tree: s.treeConfig, EnforceQuota: s.cfg.EnforceQuota, BodylessCloseSession: !s.cfg.CloseSessionTxnEnabled,
@@ -76,6 +80,31 @@ func (s *Server) replicaConfig() replica.Config {
 		ContainerNeverUsedMs: s.cfg.ContainerMaxNeverUsedMs, Snapshot: s.snapshotOptions(),
 		Wake: s.steps.wakeUp, Refused: s.refused, Log: s.log,
 	}
+}
+
+// serverByte is the top byte of the session ids made here.
+func (s *Server) serverByte() byte {
+	if s.cfg.Ensemble == nil {
+		return standaloneServerByte
+	}
+	return byte(s.cfg.MyID)
+}
+
+// zabConfig is what the core of an ensemble member must know; nil for a standalone server.
+func (s *Server) zabConfig(rec *replica.Recovered) (*zab.Config, error) {
+	if s.cfg.Ensemble == nil {
+		return nil, nil
+	}
+	accepted, current, err := s.store.EpochsForStart(rec.LastZxid)
+	if err != nil {
+		return nil, err
+	}
+	tick := int64(s.cfg.TickTimeMs)
+	return &zab.Config{
+		LastZxid: rec.LastZxid, Ensemble: s.cfg.Ensemble, ID: s.cfg.MyID, AcceptedEpoch: accepted, CurrentEpoch: current,
+		Ends: rec.Ends, Floor: max(rec.Floor, s.store.CutFloor()),
+		TickMs: tick, InitLimitMs: int64(s.cfg.InitLimitTicks) * tick, SyncLimitMs: int64(s.cfg.SyncLimitTicks) * tick,
+	}, nil
 }
 
 // snapshotOptions say what stands at a snapshot's end. A last zxid without a digest before it is read as a digest by a
@@ -111,7 +140,13 @@ func (s *Server) recover() error {
 			return err
 		}
 	}
+	if cfg.Ensemble, err = s.zabConfig(rec); err != nil {
+		return err
+	}
 	s.replica = replica.New(cfg, rec, s.clock.now())
+	if err := s.store.ReserveSessions(s.replica.ReservedSessions()); err != nil {
+		return err
+	}
 	return nil
 }
 
@@ -139,7 +174,7 @@ func (s *Server) snapshotAtStart(rec *replica.Recovered, why string) error {
 		return err
 	}
 	defer snap.Close()
-	if err := s.writeSnapshot(snap); err != nil {
+	if err := s.writeSnapshot(snap, nil); err != nil {
 		return fmt.Errorf("cannot write a snapshot: %w", err)
 	}
 	return nil

@@ -7,10 +7,11 @@
 //
 // Goroutines. One accepts, one steps the replica, one writes and syncs the log, a few flush the output of steps, one logs
 // what the replica refuses. Each connection has one reader, which also answers its reads. A client that does not take its output gets a writer of its
-// own until it has caught up. A snapshot has one while it is written.
+// own until it has caught up. A snapshot has one while it is written. A member of an ensemble has more: see member.
 //
 // Locks. Each of this package's is a leaf: none is held while another is taken or while the replica is called, but that
-// the stepping goroutine asks whether the replica is idle under the lock of stepper.
+// the stepping goroutine asks whether the replica is idle under the lock of stepper, and that the locks of a link and of
+// quorumConns are held while that of stepper is taken, so that the core hears of connections in the order of their lives.
 package server
 
 import (
@@ -30,6 +31,7 @@ import (
 	"zabra/internal/storage/vfs"
 	"zabra/server/admin"
 	"zabra/server/replica"
+	"zabra/zab"
 	"zabra/zab/zxid"
 	"zabra/znode"
 )
@@ -49,7 +51,7 @@ type Options struct {
 	Rand *rand.Rand
 }
 
-// Server is one standalone ZooKeeper server. It is made by New.
+// Server is one ZooKeeper server: standalone, or a member of an ensemble. It is made by New.
 type Server struct {
 	cfg     *conf.Config
 	log     *zap.Logger
@@ -60,6 +62,7 @@ type Server struct {
 	store      *storage.Store
 	replica    *replica.Replica
 	listener   *net.TCPListener // nil when no client port is configured
+	member     *member          // nil for a standalone server
 
 	conns    connTable
 	steps    stepper
@@ -118,6 +121,15 @@ func New(cfg *conf.Config, opts Options) (*Server, error) {
 	if err := s.listen(); err != nil {
 		return nil, errors.Join(&StartError{Stage: StagePort, Err: err}, s.store.Close())
 	}
+	if cfg.Ensemble != nil {
+		var err error
+		if s.member, err = newMember(s); err != nil {
+			if s.listener != nil {
+				s.listener.Close()
+			}
+			return nil, errors.Join(err, s.store.Close())
+		}
+	}
 	return s, nil
 }
 
@@ -133,12 +145,52 @@ func (s *Server) Addr() net.Addr {
 type Stats struct {
 	Zxid                         zxid.Zxid // last applied
 	Nodes, Sessions, Connections int
+	// Mode is what the server is at the moment; empty while it belongs to no quorum and serves nobody.
+	Mode admin.Mode
+	// Leader is the member that leads, also while that is only about to begin; 0 if there is none.
+	Leader zxid.ServerID
+	// Durable is the last transaction that is durable here, committed or not.
+	Durable zxid.Zxid
+	// SyncedLearners is how many learners of a leader are level with it.
+	SyncedLearners int
 }
 
 // Stats may be called from any goroutine.
 func (s *Server) Stats() Stats {
 	st := s.replica.Stats()
-	return Stats{Zxid: st.LastZxid, Nodes: st.Nodes, Sessions: st.Sessions, Connections: s.conns.len()}
+	out := Stats{Zxid: st.LastZxid, Durable: st.LastZxid, Nodes: st.Nodes, Sessions: st.Sessions, Connections: s.conns.len(), Mode: s.mode()}
+	if s.member != nil {
+		status := s.member.status.Load()
+		out.Durable, out.Leader, out.SyncedLearners = status.LastDurable, status.Leader, status.SyncedFollowers+status.SyncedObservers
+	}
+	return out
+}
+
+// Digest sums up the data: servers that have applied the same transactions have the same. It is 0 with digest.enabled=false.
+// Any goroutine may call it.
+func (s *Server) Digest() uint64 {
+	tree := s.replica.Tree()
+	tree.RLock(0)
+	defer tree.RUnlock(0)
+	return tree.Digest()
+}
+
+// mode names what the server is, as srvr and mntr print it; empty while a member of an ensemble serves nobody.
+func (s *Server) mode() admin.Mode {
+	if s.member == nil {
+		return admin.ModeStandalone
+	}
+	st := s.member.status.Load()
+	if !st.Serving {
+		return ""
+	}
+	switch st.Role {
+	case zab.RoleLeading:
+		return admin.ModeLeader
+	case zab.RoleObserving:
+		return admin.ModeObserver
+	}
+	return admin.ModeFollower
 }
 
 // Serve answers clients until the server is closed, and returns when everything is released: ErrServerClosed after
@@ -169,6 +221,9 @@ func (s *Server) start() bool {
 		return false
 	}
 	s.startMs = s.clock.now().MonoMs
+	if s.member != nil {
+		s.member.announce()
+	}
 	s.spawn(s.stepLoop)
 	s.spawn(s.diskLoop)
 	s.spawn(s.refusalLoop)
@@ -177,6 +232,9 @@ func (s *Server) start() bool {
 	}
 	if s.listener != nil {
 		s.spawn(s.acceptLoop)
+	}
+	if s.member != nil {
+		s.member.start()
 	}
 	if s.cfg.AutopurgePurgeIntervalHours > 0 {
 		s.spawn(s.purgeLoop)
@@ -189,7 +247,8 @@ func (s *Server) start() bool {
 // Shutdown ends the server gracefully: no new connections and requests, but every request that was read is carried out
 // and answered, connections end in an orderly way, and the log is synced and trimmed. Sessions live on in the data and
 // clients take them up again at the next start. If ctx ends before that is done, the rest is that of Close, and ctx's
-// error is returned. A failure of the storage, such as of the last sync, outweighs it. ErrServerClosed is returned if
+// error is returned. A member of an ensemble gives its role back before it ends: a leader's followers elect another at
+// once. A failure of the storage, such as of the last sync, outweighs it. ErrServerClosed is returned if
 // the server was ended in another way meanwhile; if that was a failure, Serve returns it.
 func (s *Server) Shutdown(ctx context.Context) error {
 	if s.phase.CompareAndSwap(phaseNew, phaseClosed) {
@@ -225,8 +284,11 @@ func (s *Server) drain(ctx context.Context) error {
 	if err := s.await(ctx, quiet); err != nil {
 		return err
 	}
-	if err := s.await(ctx, s.steps.whenIdle()); err != nil {
+	if err := s.awaitIdle(ctx); err != nil {
 		return err
+	}
+	if s.member != nil {
+		s.member.handOver(ctx, conns)
 	}
 	for _, c := range conns {
 		if err := c.settle(ctx); err != nil {
@@ -234,6 +296,21 @@ func (s *Server) drain(ctx context.Context) error {
 		}
 	}
 	return s.await(ctx, s.conns.empty)
+}
+
+// awaitIdle waits until everything that was read is carried out. A member of an ensemble has the others to wait for, and
+// does so for a limited time only: what is not committed by then is for the next leader to decide.
+func (s *Server) awaitIdle(ctx context.Context) error {
+	if s.member == nil {
+		return s.await(ctx, s.steps.whenIdle())
+	}
+	limited, cancel := context.WithTimeout(ctx, idleTime)
+	defer cancel()
+	err := s.await(limited, s.steps.whenIdle())
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return nil
+	}
+	return err
 }
 
 // await waits for ch, unless ctx or the server ends before.
@@ -265,8 +342,12 @@ func (s *Server) Close() error {
 		for _, c := range s.conns.seal() {
 			c.abort()
 		}
+		if s.member != nil {
+			s.member.close()
+		}
 		s.disk.close()
 		s.flush.close()
+		s.steps.close()
 		s.running.Wait()
 		err = s.store.Close()
 		close(s.done)
@@ -288,6 +369,11 @@ func (s *Server) fail(err error) {
 func (s *Server) spawn(f func()) { s.running.Go(f) }
 
 // isServing reports whether requests are answered.
-func (s *Server) isServing() bool { return s.phase.Load() == phaseServing }
+func (s *Server) isServing() bool {
+	return s.phase.Load() == phaseServing && (s.member == nil || s.member.isServing())
+}
+
+// isDraining reports whether the server is on its way to its end.
+func (s *Server) isDraining() bool { return s.phase.Load() >= phaseDraining }
 
 var _ admin.Source = source{}

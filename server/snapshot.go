@@ -3,7 +3,7 @@ package server
 import (
 	"errors"
 	"io"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -12,9 +12,76 @@ import (
 	"zabra/znode"
 )
 
-// snapshots knows whether one is being written.
+// snapshots knows the snapshot that is being written, if one is.
 type snapshots struct {
-	running atomic.Bool
+	mu      sync.Mutex
+	current *snapshotRun
+	// barred is set while the state is being replaced.
+	barred bool
+}
+
+// snapshotRun is a snapshot from the moment at which it is wanted until it is written or given up.
+type snapshotRun struct {
+	stop chan struct{} // closed to give it up
+	done chan struct{} // closed when nothing of it is under way any more
+}
+
+// begin returns a new run, nil if there is one already or the state is being replaced.
+func (sn *snapshots) begin() *snapshotRun {
+	sn.mu.Lock()
+	defer sn.mu.Unlock()
+	if sn.current != nil || sn.barred {
+		return nil
+	}
+	sn.current = &snapshotRun{stop: make(chan struct{}), done: make(chan struct{})}
+	return sn.current
+}
+
+func (sn *snapshots) end(run *snapshotRun) {
+	sn.mu.Lock()
+	sn.current = nil
+	sn.mu.Unlock()
+	close(run.done)
+}
+
+// running returns the run under way, nil if there is none.
+func (sn *snapshots) running() *snapshotRun {
+	sn.mu.Lock()
+	defer sn.mu.Unlock()
+	return sn.current
+}
+
+func (run *snapshotRun) stopped() bool {
+	select {
+	case <-run.stop:
+		return true
+	default:
+		return false
+	}
+}
+
+// barSnapshots gives up the snapshot that is being written, waits until nothing of it is left, and lets none begin until
+// the new state is there. It belongs to the disk goroutine.
+func (s *Server) barSnapshots() {
+	s.snaps.mu.Lock()
+	s.snaps.barred = true
+	run := s.snaps.current
+	s.snaps.mu.Unlock()
+	if run == nil {
+		return
+	}
+	close(run.stop)
+	select {
+	case <-run.done:
+	case <-s.quit:
+	}
+}
+
+// allowSnapshots ends what barSnapshots has begun.
+func (s *Server) allowSnapshots() {
+	s.snaps.mu.Lock()
+	s.snaps.barred = false
+	s.snaps.mu.Unlock()
 }
 
 // maybeSnapshot begins a snapshot when enough has been logged since the last one. It belongs to the disk goroutine,
@@ -25,38 +92,46 @@ func (s *Server) maybeSnapshot() {
 		return
 	}
 	s.store.SnapshotStarted()
-	if !s.snaps.running.CompareAndSwap(false, true) {
+	run := s.snaps.begin()
+	if run == nil {
 		s.log.Warn("Too busy to snap, skipping")
 		return
 	}
-	s.post(s.openSnapshot)
+	s.post(func() { s.openSnapshot(run) })
 }
 
 // openSnapshot fixes the state that the snapshot shows. It belongs to the stepping goroutine, which goes on at once.
-func (s *Server) openSnapshot() {
+func (s *Server) openSnapshot(run *snapshotRun) {
+	if run.stopped() {
+		s.snaps.end(run)
+		return
+	}
 	snap, err := s.replica.OpenSnapshot()
 	if err != nil {
 		s.snapshotFailed(err)
-		s.snaps.running.Store(false)
+		s.snaps.end(run)
 		return
 	}
 	s.spawn(func() {
-		defer s.snaps.running.Store(false)
+		defer s.snaps.end(run)
 		defer snap.Close()
-		if err := s.writeSnapshot(snap); err != nil {
+		if err := s.writeSnapshot(snap, run.stop); err != nil && !run.stopped() {
 			s.snapshotFailed(err)
 		}
 	})
 }
 
-// writeSnapshot writes a snapshot to its file. When the server is closed it gives up, and the file never gets its name.
-func (s *Server) writeSnapshot(snap *znode.Snapshot) error {
+// writeSnapshot writes a snapshot to its file. When the server is closed, or stop is, it gives up, and the file never gets
+// its name.
+func (s *Server) writeSnapshot(snap *znode.Snapshot, stop <-chan struct{}) error {
 	s.log.Info("Snapshotting: " + snap.Zxid().String() + " to " + s.snapshotDir())
 	began := time.Now()
 	err := s.store.WriteSnapshot(snap.Zxid(), func(b []byte, budget int) ([]byte, bool, error) {
 		select {
 		case <-s.quit:
 			return b, false, errSnapshotClosed
+		case <-stop:
+			return b, false, errSnapshotStopped
 		default:
 			return snap.Next(b, budget)
 		}

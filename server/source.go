@@ -21,7 +21,7 @@ type source struct{ s *Server }
 // Serving implements [admin.Source].
 func (v source) Serving() bool { return v.s.isServing() }
 
-// ReadOnly implements [admin.Source]. A standalone server is never cut off from a quorum.
+// ReadOnly implements [admin.Source]. A server that is cut off from its quorum serves nobody.
 func (v source) ReadOnly() bool { return false }
 
 // Server implements [admin.Source].
@@ -31,7 +31,7 @@ func (v source) Server() admin.Server {
 		Version:  v.s.version,
 		Latency:  admin.Latency{MinMs: m.stats.LatencyMinMs, MaxMs: m.stats.LatencyMaxMs, AvgMs: averageLatency(&m.stats)},
 		Received: m.received(), Sent: m.sent(), Connections: m.connections, Outstanding: m.stats.Outstanding,
-		Zxid: m.stats.LastZxid, Mode: admin.ModeStandalone, Nodes: int(m.nodes()),
+		Zxid: m.stats.LastZxid, Mode: v.s.mode(), Nodes: int(m.nodes()), Proposals: m.proposals(),
 	}
 }
 
@@ -89,6 +89,9 @@ func (v source) Configuration() admin.Configuration {
 	if addr, ok := s.Addr().(*net.TCPAddr); ok {
 		conf.ClientPort = addr.Port
 	}
+	if s.member != nil {
+		conf.ServerID, conf.Ensemble = int64(s.member.id), s.member.configuration()
+	}
 	return conf
 }
 
@@ -104,6 +107,11 @@ func (v source) Dirs() admin.Dirs {
 // Dump implements [admin.Source]. The lists are taken one after the other, not at one moment.
 func (v source) Dump() admin.Dump {
 	d := admin.Dump{Ephemerals: v.ephemerals()}
+	if st := v.s.mode(); st == admin.ModeFollower || st == admin.ModeObserver {
+		d.Global, d.Learner = v.globalSessions(), true
+		d.Connections = v.connectionExpiry(nil)
+		return d
+	}
 	var buckets []session.Bucket
 	if !v.s.onStep(func() { buckets = v.s.replica.SessionBuckets() }) {
 		return d
@@ -118,6 +126,20 @@ func (v source) Dump() admin.Dump {
 	}
 	d.Connections = v.connectionExpiry(deadlines)
 	return d
+}
+
+// globalSessions lists the sessions as a learner knows them.
+func (v source) globalSessions() []admin.GlobalSession {
+	var list []admin.GlobalSession
+	tree := v.s.replica.Tree()
+	tree.RLock(0)
+	defer tree.RUnlock(0)
+	tree.VisitSessions(func(id zxid.SessionID, timeoutMs int32) bool {
+		list = append(list, admin.GlobalSession{Session: id, TimeoutMs: timeoutMs})
+		return true
+	})
+	slices.SortFunc(list, func(a, b admin.GlobalSession) int { return cmp.Compare(a.Session, b.Session) })
+	return list
 }
 
 // ephemerals lists the ephemeral nodes by owner.
@@ -147,7 +169,11 @@ func (v source) connectionExpiry(sessions map[zxid.SessionID]int64) []admin.Conn
 	for _, c := range v.s.conns.list() {
 		info := c.info()
 		at, ok := sessions[info.SessionID]
-		if !ok {
+		switch {
+		case ok:
+		case info.SessionID != 0: // the leader keeps track of it
+			at = v.s.clock.wallMs(max(info.LastResponseMs, c.openMs)) + int64(info.TimeoutMs)
+		default:
 			at = v.s.clock.wallMs(c.openMs) + int64(v.s.cfg.SessionlessTimeoutMs)
 		}
 		byMs[at] = append(byMs[at], info)
@@ -215,6 +241,9 @@ func (v source) ResetServer() {
 	v.s.replica.ResetStats()
 	v.s.store.ResetSlowSyncs()
 	v.s.meter.reset()
+	if v.s.member != nil {
+		v.s.member.meter.reset()
+	}
 }
 
 // ResetConnections implements [admin.Source].

@@ -2,25 +2,39 @@ package server
 
 import (
 	"sync"
-	"sync/atomic"
 	"time"
 
+	"zabra/server/replica"
 	"zabra/zab"
 )
 
 // stepper is what other goroutines say to the stepping goroutine.
 type stepper struct {
 	wake chan struct{} // holds at most one
-	// persisted is the last token that is durable.
-	persisted atomic.Uint64
 
 	mu    sync.Mutex
 	calls []func() // to be run between two steps
+	// inputs is what has happened since the last step; restores are states that come between two of the inputs.
+	inputs   []zab.Input
+	restores []restore
+	// bytes is what the other members' messages among the inputs take; room tells who waits for it to become less.
+	bytes  int
+	room   sync.Cond
+	closed bool
 	// idle is closed as soon as nothing is queued, in flight or undurable; nil while nobody asks.
 	idle chan struct{}
 }
 
-func (st *stepper) init() { st.wake = make(chan struct{}, 1) }
+// restore is a state that replaces the replica's, before the input at index at is stepped.
+type restore struct {
+	at    int
+	state *replica.Recovered
+}
+
+func (st *stepper) init() {
+	st.wake = make(chan struct{}, 1)
+	st.room.L = &st.mu
+}
 
 // wakeUp makes the stepping goroutine take a step soon. It never waits.
 func (st *stepper) wakeUp() {
@@ -30,10 +44,67 @@ func (st *stepper) wakeUp() {
 	}
 }
 
-// confirm tells that everything up to token is durable. Tokens come in order.
-func (st *stepper) confirm(token zab.Token) {
-	st.persisted.Store(uint64(token))
+// input queues what has happened. It never waits.
+func (st *stepper) input(in zab.Input) {
+	st.mu.Lock()
+	st.inputs = append(st.inputs, in)
+	st.mu.Unlock()
 	st.wakeUp()
+}
+
+// message queues a message of another member, and waits while too much of that kind is queued: then its sender is not
+// read. It gives up when the server is being closed.
+func (st *stepper) message(m *zab.Message, bytes int) {
+	st.mu.Lock()
+	for st.bytes > inputBytesMax && !st.closed {
+		st.room.Wait()
+	}
+	st.inputs = append(st.inputs, zab.Input{Kind: zab.InputMessage, Message: m, Conn: m.Conn, Peer: m.From})
+	st.bytes += bytes
+	st.mu.Unlock()
+	st.wakeUp()
+}
+
+// confirm tells that everything up to the operation is durable, and which state is to replace the present one because of
+// it, if any. Operations come in order.
+func (st *stepper) confirm(op *zab.PersistOp, state *replica.Recovered) {
+	st.mu.Lock()
+	if state != nil {
+		st.restores = append(st.restores, restore{len(st.inputs), state})
+	}
+	st.inputs = append(st.inputs, zab.Input{Kind: zab.InputPersisted, Token: op.Token, Generation: op.Generation})
+	st.mu.Unlock()
+	st.wakeUp()
+}
+
+// work is what one round of the stepping goroutine has to do.
+type work struct {
+	calls    []func()
+	inputs   []zab.Input
+	restores []restore
+}
+
+// take returns everything that waits; the memory of done becomes the empty queue.
+func (st *stepper) take(done []zab.Input) work {
+	clear(done)
+	st.mu.Lock()
+	w := work{st.calls, st.inputs, st.restores}
+	st.calls, st.restores = nil, nil
+	st.inputs = done[:0]
+	if st.bytes > 0 {
+		st.bytes = 0
+		st.room.Broadcast()
+	}
+	st.mu.Unlock()
+	return w
+}
+
+// close lets nobody wait any more.
+func (st *stepper) close() {
+	st.mu.Lock()
+	st.closed = true
+	st.mu.Unlock()
+	st.room.Broadcast()
 }
 
 // whenIdle returns a channel that is closed as soon as the replica has nothing left to do.
@@ -78,6 +149,7 @@ func (s *Server) stepLoop() {
 	timer := time.NewTimer(0) // the first step is due at once: it tells when the next one is
 	defer timer.Stop()
 	armedMs := int64(0) // when timer fires; 0: it has fired
+	var spare []zab.Input
 	for {
 		select {
 		case <-s.steps.wake:
@@ -86,7 +158,9 @@ func (s *Server) stepLoop() {
 		case <-s.quit:
 			return
 		}
-		wakeAtMs := s.step()
+		w := s.steps.take(spare)
+		wakeAtMs := s.step(&w)
+		spare = w.inputs
 		// A timer that fires too early costs a step in which nothing happens; setting it anew at each step costs more.
 		if wakeAtMs != 0 && (armedMs == 0 || wakeAtMs < armedMs) {
 			armedMs = wakeAtMs
@@ -95,19 +169,34 @@ func (s *Server) stepLoop() {
 	}
 }
 
-// step takes one step, hands on what it has left to do, and returns when the next one is due at the latest.
-func (s *Server) step() (wakeAtMs int64) {
-	s.steps.mu.Lock()
-	calls := s.steps.calls
-	s.steps.calls = nil
-	s.steps.mu.Unlock()
-	for _, f := range calls {
+// step takes one step, hands on what it has left to do, and returns when the next one is due at the latest. A state that
+// replaces the replica's divides it into two: what was confirmed before belongs to the old state.
+func (s *Server) step(w *work) (wakeAtMs int64) {
+	for _, f := range w.calls {
 		f()
 	}
-	rd := s.replica.Step(s.clock.now(), zab.Token(s.steps.persisted.Load()))
+	from := 0
+	for _, r := range w.restores {
+		if r.at > from {
+			s.stepInputs(w.inputs[from:r.at])
+			from = r.at
+		}
+		s.replica.Restore(r.state)
+		s.allowSnapshots()
+	}
+	wakeAtMs = s.stepInputs(w.inputs[from:])
+	s.tellIdle()
+	return wakeAtMs
+}
+
+// stepInputs feeds the replica and carries out what it asks for.
+func (s *Server) stepInputs(inputs []zab.Input) (wakeAtMs int64) {
+	rd := s.replica.Step(s.clock.now(), inputs)
+	if s.member != nil {
+		s.member.carryOut(&rd)
+	}
 	s.disk.add(rd.Persist)
 	s.flush.add(rd.Flush)
-	s.tellIdle()
 	return rd.WakeAtMs
 }
 

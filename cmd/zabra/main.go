@@ -19,6 +19,8 @@ const (
 	exitConfig = 2
 	// exitDataDir is a data directory that is missing, not writable or mixed up.
 	exitDataDir = 3
+	// exitElectionPort is an election port that cannot be bound.
+	exitElectionPort = 14
 )
 
 // exit is an error that names the exit code and what stderr gets to see; "" if everything was said before.
@@ -70,6 +72,6 @@ func newRoot() *cobra.Command {
 		},
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(newServer(), newVersion(), newCheckConf())
+	root.AddCommand(newServer(), newVersion(), newCheckConf(), newSim())
 	return root
 }

@@ -38,15 +38,16 @@ func newServer() *cobra.Command {
 	var flags serverFlags
 	cmd := &cobra.Command{
 		Use:   "server [-Dkey=value ...] [configfile | port datadir [ticktime] [maxcnxns]]",
-		Short: "Run a standalone server",
-		Long: `Runs a standalone server in the foreground until SIGTERM or SIGINT, which stop it gracefully; a second signal ends it at
-once. The configuration file is a zoo.cfg. Without arguments the data is kept in ./data and only programs on this machine
-can connect, to port 2181.
+		Short: "Run a server",
+		Long: `Runs a server in the foreground until SIGTERM or SIGINT, which stop it gracefully; a second signal ends it at once. The
+configuration file is a zoo.cfg: with server lines for several voters the server is a member of an ensemble, its number
+stands in the file myid in dataDir. Without arguments the data is kept in ./data and only programs on this machine can
+connect, to port 2181.
 
 -D sets a property as for java. Properties are also taken from the environment variables SERVER_JVMFLAGS and JVMFLAGS;
 other JVM arguments in them are skipped.
 
-Exit codes: 0 stopped by a signal, 1 failure, 2 command line or configuration, 3 data directory.`,
+Exit codes: 0 stopped by a signal, 1 failure, 2 command line or configuration, 3 data directory, 14 election port.`,
 		RunE: func(_ *cobra.Command, args []string) error { return serve(args, flags) },
 	}
 	addDefines(cmd, &flags.defines)
@@ -137,7 +138,11 @@ func runServer(cfg *conf.Config, log *zap.Logger, start time.Time, signals <-cha
 		return startFailure(err)
 	}
 	stats := s.Stats()
-	log.Info("serving",
+	what := "serving"
+	if cfg.Ensemble != nil {
+		what = "started" // it serves when there is a quorum, and says so
+	}
+	log.Info(what,
 		zap.Stringer("address", s.Addr()),
 		zap.String("dataDir", cfg.DataDir),
 		zap.String("dataLogDir", cfg.LogDir()),
@@ -206,6 +211,9 @@ func dieAtSecond(signals <-chan os.Signal) {
 // describe says which mode the configuration leads to, and how to open a server that serves this machine only.
 func describe(cfg *conf.Config, log *zap.Logger) {
 	switch {
+	case cfg.Ensemble != nil:
+		voters := len(cfg.Ensemble.Voters())
+		log.Info(fmt.Sprintf("Starting quorum peer, myid=%d", cfg.MyID), zap.Int("voters", voters), zap.Int("observers", len(cfg.Ensemble.Members())-voters))
 	case len(cfg.Servers) > 0:
 		log.Info("only one server specified, running in standalone mode")
 	case cfg.Embedded:
@@ -225,6 +233,8 @@ func startFailure(err error) error {
 			return &exit{code: exitConfig, stderr: "Invalid config, exiting abnormally"}
 		case server.StageDataDir:
 			return &exit{code: exitDataDir, stderr: "Unable to access datadir, exiting abnormally"}
+		case server.StageElectionPort:
+			return &exit{code: exitElectionPort, stderr: "Unable to bind election port, exiting abnormally: " + err.Error()}
 		}
 	}
 	return &exit{code: exitFailure, stderr: fmt.Sprintf("Unexpected exception, exiting abnormally: %v", err)}

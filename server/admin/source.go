@@ -108,6 +108,19 @@ type Configuration struct {
 	MaxSessionMs     int
 	ListenBacklog    int
 	ServerID         int64 // 0: standalone
+	// Ensemble is what a member of an ensemble shows in addition; nil for a standalone server.
+	Ensemble *EnsembleConfiguration
+}
+
+// EnsembleConfiguration is what conf shows of an ensemble.
+type EnsembleConfiguration struct {
+	InitLimitTicks, SyncLimitTicks int
+	ElectionAlg                    int
+	// ElectionPorts and QuorumPorts are this server's, one for each of its addresses.
+	ElectionPorts, QuorumPorts []int
+	Observer                   bool
+	// Membership is the text of the membership, which ends with its version and without a line break.
+	Membership string
 }
 
 // Environment is what envi shows, in order.
@@ -121,9 +134,18 @@ type Dirs struct{ DataBytes, LogBytes int64 }
 
 // Dump is what dump shows.
 type Dump struct {
-	Sessions    []SessionExpiry // by instant
-	Ephemerals  []SessionPaths  // by session
+	Sessions []SessionExpiry // by instant
+	// Global lists the sessions of a learner, which does not know when they expire; Learner tells that this is one.
+	Global      []GlobalSession // by session
+	Learner     bool
+	Ephemerals  []SessionPaths // by session
 	Connections []ConnectionExpiry
+}
+
+// GlobalSession is a session that the leader keeps track of.
+type GlobalSession struct {
+	Session   zxid.SessionID
+	TimeoutMs int32
 }
 
 // SessionExpiry lists the sessions that expire together unless they are heard of.

@@ -139,7 +139,11 @@ func (c Configuration) AppendText(b []byte) []byte {
 	b = appendIntLine(b, "minSessionTimeout=", int64(c.MinSessionMs))
 	b = appendIntLine(b, "maxSessionTimeout=", int64(c.MaxSessionMs))
 	b = appendIntLine(b, "clientPortListenBacklog=", int64(c.ListenBacklog))
-	return appendIntLine(b, "serverId=", c.ServerID)
+	b = appendIntLine(b, "serverId=", c.ServerID)
+	if c.Ensemble != nil {
+		b = c.Ensemble.appendText(b)
+	}
+	return b
 }
 
 // AppendText implements [Answer].
@@ -161,16 +165,10 @@ func (d Dirs) AppendText(b []byte) []byte {
 // AppendText implements [Answer].
 func (d Dump) AppendText(b []byte) []byte {
 	b = append(b, "SessionTracker dump:\n"...)
-	sessions := 0
-	for _, set := range d.Sessions {
-		sessions += len(set.Sessions)
-	}
-	b = appendSets(b, "Session Sets", len(d.Sessions), sessions)
-	for _, set := range d.Sessions {
-		b = appendSet(b, len(set.Sessions), set.AtMs)
-		for _, id := range set.Sessions {
-			b = appendTextLine(b, "\t", id.String())
-		}
+	if d.Learner {
+		b = d.appendGlobal(b)
+	} else {
+		b = d.appendSessions(b)
 	}
 	b = append(b, "ephemeral nodes dump:\n"...)
 	b = appendField(b, "Sessions with Ephemerals (", int64(len(d.Ephemerals)))
@@ -197,6 +195,22 @@ func (d Dump) AppendText(b []byte) []byte {
 			b = append(b, " sessionId: "...)
 			b = append(b, c.SessionID.String()...)
 			b = append(b, '\n')
+		}
+	}
+	return b
+}
+
+// appendSessions lists the sessions by the time at which they expire.
+func (d Dump) appendSessions(b []byte) []byte {
+	sessions := 0
+	for _, set := range d.Sessions {
+		sessions += len(set.Sessions)
+	}
+	b = appendSets(b, "Session Sets", len(d.Sessions), sessions)
+	for _, set := range d.Sessions {
+		b = appendSet(b, len(set.Sessions), set.AtMs)
+		for _, id := range set.Sessions {
+			b = appendTextLine(b, "\t", id.String())
 		}
 	}
 	return b

@@ -31,6 +31,9 @@ type Recovered struct {
 	LastZxid zxid.Zxid
 	// SessionFloor is the highest session id with this server's top byte in snapshot and log.
 	SessionFloor zxid.SessionID
+	// SessionMark is what an earlier life has noted as the highest id that it might make; in a state that is loaded anew it
+	// is this life's own note, and says nothing.
+	SessionMark zxid.SessionID
 	// Floor is the lowest transaction that the log can be cut back to with the state still at hand: the point of the
 	// snapshot. Ends are the last transactions of the epochs from there on, ascending; the last one is LastZxid.
 	Floor zxid.Zxid
@@ -71,7 +74,7 @@ func Recover(src Source, cfg Config) (*Recovered, error) {
 		rec.Tree = znode.NewTree(cfg.Tree)
 	}
 	rec.LastZxid = rec.Tree.LastZxid()
-	rec.noteSession(src.SessionMark(), cfg.ServerByte)
+	rec.SessionMark = src.SessionMark()
 	rec.Floor, rec.Ends = rec.LastZxid, []zxid.Zxid{rec.LastZxid}
 	rec.Tree.VisitSessions(func(s zxid.SessionID, _ int32) bool {
 		rec.noteSession(s, cfg.ServerByte)

@@ -119,6 +119,7 @@ func New(cfg Config, rec *Recovered, now Now) *Replica {
 	r.trees.Store(rec.Tree)
 	r.conns.byGen = make(map[uint64]*Conn)
 	r.ids = session.NewIDs(session.FirstID(cfg.ServerByte, now.WallMs, rec.SessionFloor))
+	r.ids.Raise(rec.SessionMark)
 	if cfg.Ensemble != nil {
 		r.id = cfg.Ensemble.ID
 		// A request of this server's last life may still be on its way through the ensemble: no connection of this life may

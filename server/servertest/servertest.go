@@ -2,6 +2,9 @@
 //
 // Start gives a standalone server on a free port of the loopback interface with a data directory of its own, which ends
 // with the test. Server.Client connects to it. Server.Restart and Server.Kill try what survives.
+//
+// StartEnsemble gives several servers that form an ensemble: Ensemble.Leader and Ensemble.Follower tell them apart,
+// Ensemble.Server gives each of them.
 package servertest
 
 import (
@@ -65,21 +68,30 @@ type Server struct {
 	config  [][2]string
 	dataDir string
 	log     *zap.Logger
-	addr    string // fixed by the first start
+	// observers is how many members of an ensemble have no vote.
+	observers int
+	addr      string // fixed by the first start
 
 	running *server.Server // nil when stopped
 	served  chan error     // what running.Serve returned
-	dead    *atomic.Bool   // of the running server's disk
+	disk    *mortalDisk    // the running server's
 }
 
 // Start starts a server and returns when it takes connections. If that fails, so does the test.
 func Start(t testing.TB, opts ...Option) *Server {
 	t.Helper()
+	s := newServer(t, opts)
+	s.start()
+	return s
+}
+
+// newServer prepares a server, and its end with the test.
+func newServer(t testing.TB, opts []Option) *Server {
+	t.Helper()
 	s := &Server{t: t, config: slices.Clone(defaults), dataDir: filepath.Join(t.TempDir(), "data")}
 	for _, opt := range opts {
 		opt(s)
 	}
-	s.start()
 	t.Cleanup(func() {
 		if s.running != nil {
 			s.close()
@@ -123,11 +135,15 @@ func (s *Server) Stop() {
 // connections are cut.
 func (s *Server) Kill() {
 	s.t.Helper()
-	s.dead.Store(true)
+	s.disk.die()
 	s.running.Close() // fails, since nothing can be written
 	<-s.served
 	s.running = nil
 }
+
+// Stall makes the disk stand still: whoever changes anything on it waits until the server is killed, and then it has not
+// happened.
+func (s *Server) Stall() { s.disk.stalled.Store(true) }
 
 // Restart starts the server again, on the same port and data directory. If it is running, it is shut down first.
 func (s *Server) Restart() {
@@ -140,19 +156,27 @@ func (s *Server) Restart() {
 
 func (s *Server) start() {
 	s.t.Helper()
+	s.launch()
+	s.awaitServing()
+}
+
+// launch starts the server without waiting until it serves.
+func (s *Server) launch() {
+	s.t.Helper()
 	cfg, err := s.load()
 	if err != nil {
 		s.t.Fatalf("servertest: configuration: %v", err)
 	}
-	disk, dead := mortalDisk()
+	disk := newMortalDisk()
 	srv, err := server.New(cfg, server.Options{Log: s.log, FS: disk, Version: "test", Built: built})
 	if err != nil {
 		s.t.Fatalf("servertest: start: %v", err)
 	}
-	s.running, s.dead, s.served = srv, dead, make(chan error, 1)
-	s.addr = srv.Addr().String()
+	s.running, s.disk, s.served = srv, disk, make(chan error, 1)
+	if s.addr == "" { // it stays the same, and others may be reading it
+		s.addr = srv.Addr().String()
+	}
 	go func(served chan<- error) { served <- srv.Serve() }(s.served)
-	s.awaitServing()
 }
 
 // close is the end of a server that the test left running.
@@ -222,17 +246,34 @@ func (s *Server) awaitServing() {
 	}
 }
 
-// mortalDisk is the operating system's file system until dead is set. Then nothing can be changed any more.
-func mortalDisk() (vfs.FS, *atomic.Bool) {
-	dead := new(atomic.Bool)
-	disk := vfs.NewFault(vfs.OS{})
-	disk.Inject(func(op vfs.Op) error {
-		if dead.Load() && op.Kind.Changes() {
+// mortalDisk is the operating system's file system until it dies. From then on nothing can be changed.
+type mortalDisk struct {
+	*vfs.Fault
+	stalled, dead atomic.Bool
+	died          chan struct{}
+}
+
+func newMortalDisk() *mortalDisk {
+	d := &mortalDisk{Fault: vfs.NewFault(vfs.OS{}), died: make(chan struct{})}
+	d.Inject(func(op vfs.Op) error {
+		if !op.Kind.Changes() {
+			return nil
+		}
+		if d.stalled.Load() {
+			<-d.died
+		}
+		if d.dead.Load() {
 			return &fs.PathError{Op: op.Kind.String(), Path: op.Name, Err: errDead}
 		}
 		return nil
 	})
-	return disk, dead
+	return d
+}
+
+func (d *mortalDisk) die() {
+	if d.dead.CompareAndSwap(false, true) {
+		close(d.died)
+	}
 }
 
 var errDead = errors.New("the process is dead")

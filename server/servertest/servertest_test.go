@@ -109,11 +109,11 @@ func TestKill(t *testing.T) {
 }
 
 func TestDeadDiskChangesNothing(t *testing.T) {
-	disk, dead := mortalDisk()
+	disk := newMortalDisk()
 	dir := t.TempDir()
 	f, err := disk.Create(filepath.Join(dir, "a"))
 	require.NoError(t, err)
-	dead.Store(true)
+	disk.die()
 	require.ErrorIs(t, f.Sync(), errDead)
 	require.ErrorIs(t, disk.Remove(filepath.Join(dir, "a")), errDead)
 	require.NoError(t, f.Close())

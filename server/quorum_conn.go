@@ -1,0 +1,367 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"go.uber.org/zap"
+
+	"zabra/internal/storage"
+	"zabra/wire/peer"
+	"zabra/zab"
+	"zabra/zab/zxid"
+)
+
+// quorumConns holds the connections between a leader and its learners, as this server has them.
+type quorumConns struct {
+	mu     sync.Mutex
+	closed bool
+	lastID zab.ConnID
+	// generation is that of the role for which connections are taken.
+	generation uint32
+	open       map[zab.ConnID]*quorumConn
+}
+
+// quorumConn is one connection between a leader and a learner. Messages leave and arrive in order.
+type quorumConn struct {
+	m    *member
+	id   zab.ConnID
+	peer zxid.ServerID
+	nc   net.Conn
+	// hungUp is set when this side has ended the connection: what still comes in is not for this role.
+	hungUp atomic.Bool
+
+	out struct {
+		sync.Mutex
+		queue  []zab.Message
+		bytes  int
+		fin    bool // the connection ends behind the queue
+		alive  bool // a sign of life is to be sent
+		closed bool
+		wake   chan struct{} // holds at most one
+	}
+	pinned struct {
+		sync.Mutex
+		transfer *storage.Transfer // the snapshot for this learner; nil: none
+		gone     bool
+	}
+	progressMs atomic.Int64
+	incoming   incoming // the reader's
+}
+
+func (t *quorumConns) init() { t.open = make(map[zab.ConnID]*quorumConn) }
+
+// beginRole makes connections of earlier roles end, after what was sent on them.
+func (t *quorumConns) beginRole(generation uint32) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.generation = generation
+	for _, c := range t.open {
+		c.hangUp()
+	}
+}
+
+// add takes a connection for the role of that generation, unless it has ended. A connection that the peer had before is
+// over: it would not have made another one.
+func (t *quorumConns) add(m *member, nc net.Conn, peer zxid.ServerID, generation uint32) *quorumConn {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed || t.generation != generation {
+		return nil
+	}
+	for _, c := range t.open {
+		if c.peer == peer {
+			c.hangUp()
+		}
+	}
+	t.lastID++
+	c := &quorumConn{m: m, id: t.lastID, peer: peer, nc: nc}
+	c.out.wake = make(chan struct{}, 1)
+	t.open[c.id] = c
+	m.input(zab.Input{Kind: zab.InputConnected, Peer: c.peer, Conn: c.id})
+	return c
+}
+
+func (t *quorumConns) get(id zab.ConnID) *quorumConn {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.open[id]
+}
+
+// remove forgets c and tells the core of its end.
+func (t *quorumConns) remove(c *quorumConn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.open, c.id)
+	c.m.input(zab.Input{Kind: zab.InputDisconnected, Peer: c.peer, Conn: c.id})
+}
+
+// send queues a message on its connection, if that is still there.
+func (t *quorumConns) send(msg *zab.Message) {
+	if c := t.get(msg.Conn); c != nil {
+		c.send(msg)
+	}
+}
+
+// hangUp ends a connection as the core asks for. What has ended the role is told with that.
+func (t *quorumConns) hangUp(h zab.Hangup, roleEnded string) {
+	if c := t.get(h.Conn); c != nil {
+		if h.Why != "" && h.Why != roleEnded {
+			c.m.s.log.Info("connection ended", zap.Int64("server", int64(c.peer)), zap.String("because", h.Why))
+		}
+		c.hangUp()
+	}
+}
+
+func (t *quorumConns) closeAll() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.closed = true
+	for _, c := range t.open {
+		c.nc.Close()
+	}
+}
+
+func (t *quorumConns) len() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.open)
+}
+
+// serve is the life of the connection, on the goroutine of its reader.
+func (c *quorumConn) serve() {
+	c.m.s.spawn(c.write)
+	err := c.read()
+	c.nc.Close()
+	c.out.Lock()
+	c.out.closed = true
+	c.out.queue = nil
+	c.out.Unlock()
+	signal(c.out.wake)
+	c.unpin(true)
+	c.incoming.park()
+	c.m.conns.remove(c)
+	if c.m.ctx.Err() == nil && !c.hungUp.Load() {
+		c.m.lost(c.peer, "quorum connection", err)
+	}
+}
+
+// send queues a message. It never waits: a connection whose backlog is over the bound is cut.
+func (c *quorumConn) send(msg *zab.Message) {
+	size := messageBytes(msg)
+	c.out.Lock()
+	if c.out.closed || c.out.fin {
+		c.out.Unlock()
+		return
+	}
+	if c.out.bytes > 0 && c.out.bytes+size > peerQueueBytesMax {
+		bytes := c.out.bytes
+		c.out.closed, c.out.queue = true, nil
+		c.out.Unlock()
+		c.m.s.log.Warn("quorum connection cut off: the other server does not take what it is sent; it is brought up to date when it connects again",
+			zap.Int64("server", int64(c.peer)), zap.Int("bytes", bytes), zap.Int("limit", peerQueueBytesMax))
+		c.nc.Close()
+		return
+	}
+	c.out.queue = append(c.out.queue, *msg)
+	c.out.bytes += size
+	c.out.Unlock()
+	signal(c.out.wake)
+}
+
+// messageBytes estimates what a message takes in memory.
+func messageBytes(msg *zab.Message) int {
+	n := peerMessageBytes
+	for i := range msg.Entries {
+		n += len(msg.Entries[i].Payload) + peerMessageBytes/2
+	}
+	n += len(msg.Touches) * peerMessageBytes / 8
+	if msg.Request != nil {
+		n += len(msg.Request.Body)
+	}
+	return n
+}
+
+// hangUp ends the connection once everything queued is written, or soon.
+func (c *quorumConn) hangUp() {
+	if !c.hungUp.CompareAndSwap(false, true) {
+		return
+	}
+	_ = c.nc.SetDeadline(time.Now().Add(peerLingerTime))
+	c.out.Lock()
+	c.out.fin = true
+	c.out.Unlock()
+	signal(c.out.wake)
+}
+
+// take waits for messages and returns all of them; spare becomes the empty queue. It is not ok when nothing follows any
+// more.
+func (c *quorumConn) take(spare []zab.Message) (queue []zab.Message, ok bool) {
+	for {
+		c.out.Lock()
+		queue, closed, fin := c.out.queue, c.out.closed, c.out.fin
+		if (len(queue) > 0 || c.out.alive) && !closed {
+			c.out.queue, c.out.bytes = spare[:0], 0
+			c.out.Unlock()
+			return queue, true
+		}
+		c.out.Unlock()
+		if closed || fin {
+			return nil, false
+		}
+		<-c.out.wake
+	}
+}
+
+// write sends what is queued, everything that waits with as few writes as its size allows.
+func (c *quorumConn) write() {
+	w := connWriter{c: c}
+	var spare []zab.Message
+	for {
+		queue, ok := c.take(spare)
+		if !ok {
+			break
+		}
+		for i := range queue {
+			if err := w.add(&queue[i]); err != nil {
+				c.writeFailed(err)
+				return
+			}
+		}
+		c.out.Lock()
+		if c.out.alive {
+			c.out.alive = false
+			w.b = peer.AppendKeepAlive(w.b)
+		}
+		c.out.Unlock()
+		if err := w.flush(); err != nil {
+			c.writeFailed(err)
+			return
+		}
+		clear(queue)
+		spare = queue
+	}
+	if half, ok := c.nc.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
+		return // the reader waits for the other end, and not long
+	}
+	c.nc.Close()
+}
+
+// writeFailed cuts the connection; its reader tells the core.
+func (c *quorumConn) writeFailed(err error) {
+	c.nc.Close()
+	ended := errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) // the reader tells
+	if c.m.ctx.Err() == nil && !c.hungUp.Load() && !ended {
+		c.m.trouble.note(c.m, "write", c.peer, "quorum connection cut off: the other server could not be written to; it is brought up to date when it connects again",
+			zap.Int64("server", int64(c.peer)), zap.Error(err))
+	}
+}
+
+// connWriter puts messages together.
+type connWriter struct {
+	c   *quorumConn
+	enc peer.Encoder
+	b   []byte
+}
+
+// add appends a message, and writes when enough has come together. A snapshot goes out behind the message that announces
+// it.
+func (w *connWriter) add(msg *zab.Message) (err error) {
+	switch msg.Kind {
+	case zab.MessageAckEpoch:
+		msg.Resume = w.c.m.s.store.Resume()
+	case zab.MessageNewLeader:
+		w.c.unpin(false) // from here on the learner lives on what is in memory
+	}
+	if w.b, err = w.enc.AppendMessage(w.b, msg); err != nil {
+		return fmt.Errorf("%v: %w", msg.Kind, err)
+	}
+	if msg.Kind == zab.MessageSnap {
+		if err := w.flush(); err != nil {
+			return err
+		}
+		return w.c.sendSnapshot(w, msg)
+	}
+	if len(w.b) >= peerWriteBytes {
+		return w.flush()
+	}
+	return nil
+}
+
+// flush writes what has come together. The peer has to take it bit by bit, each within the limit.
+func (w *connWriter) flush() error {
+	for rest := w.b; len(rest) > 0; {
+		if !w.c.hungUp.Load() {
+			_ = w.c.nc.SetWriteDeadline(time.Now().Add(w.c.m.limits.write))
+		}
+		n, err := w.c.nc.Write(rest[:min(len(rest), peerWriteBytes)])
+		if err != nil {
+			return err
+		}
+		rest = rest[n:]
+	}
+	w.b = w.b[:0]
+	if cap(w.b) > peerBufferKeptBytesMax {
+		w.b = nil
+	}
+	return nil
+}
+
+// read hands on what arrives until the connection ends.
+func (c *quorumConn) read() error {
+	r := peer.NewReader(c.nc, peer.PurposeQuorum)
+	for {
+		frame, err := r.Next()
+		if err != nil {
+			return err
+		}
+		if c.hungUp.Load() {
+			continue
+		}
+		switch frame.Kind {
+		case peer.KindKeepAlive:
+			c.progress()
+			continue
+		case peer.KindChunk:
+			if err := c.receiveChunk(frame.Chunk); err != nil {
+				return err
+			}
+			continue
+		}
+		msg := frame.Message
+		msg.From, msg.To, msg.Conn = c.peer, c.m.id, c.id
+		if msg.Kind == zab.MessageRequest && c.m.s.isDraining() {
+			continue // a leader that is about to go takes no more; its learners' clients will hear of the loss
+		}
+		if msg.Kind == zab.MessageSnap {
+			if err := c.beginSnapshot(msg); err != nil {
+				return err
+			}
+		}
+		c.m.meter.count(msg)
+		c.m.s.steps.message(msg, messageBytes(msg))
+	}
+}
+
+// progress tells the core, not too often, that a part of a snapshot went through. It reports whether it did.
+func (c *quorumConn) progress() bool {
+	nowMs := c.m.s.clock.now().MonoMs
+	if last := c.progressMs.Load(); nowMs-last < progressQuietMs || !c.progressMs.CompareAndSwap(last, nowMs) {
+		return false
+	}
+	c.m.input(zab.Input{Kind: zab.InputProgress, Conn: c.id})
+	return true
+}
+
+// keepAlive tells the peer that this server is there and busy with what it has sent.
+func (c *quorumConn) keepAlive() {
+	c.out.Lock()
+	c.out.alive = true
+	c.out.Unlock()
+	signal(c.out.wake)
+}
