@@ -52,8 +52,8 @@ const (
 	// acceptFailureQuietMs is the time in which failed accepts make one line in the log.
 	acceptFailureQuietMs = 10_000
 
-	// helloPendingMax is how many connections on a port for other servers may be in the middle of their greeting. More
-	// are closed at once.
+	// helloPendingMax is how many connections on a port for other servers may be in the middle of their greeting. With one
+	// more, the oldest of them is closed.
 	helloPendingMax = 64
 	// linkBackoffMin and linkBackoffMax bound the pause between two attempts to reach another member's election port.
 	linkBackoffMin = 5 * time.Millisecond

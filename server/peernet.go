@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -63,7 +64,7 @@ func (m *member) hello(to zxid.ServerID, purpose peer.Purpose) peer.Hello {
 // accept greets whoever connects until l is closed or ctx ends, each on a goroutine of its own: one that says nothing
 // keeps nobody waiting. greet owns the connection; what it returns, if anything, is run after it as the connection's life.
 func (m *member) accept(ctx context.Context, l net.Listener, greet func(net.Conn) func()) {
-	greeting := make(chan struct{}, helloPendingMax)
+	var pending greetings
 	for {
 		nc, err := l.Accept()
 		if err != nil {
@@ -76,19 +77,40 @@ func (m *member) accept(ctx context.Context, l net.Listener, greet func(net.Conn
 			}
 			continue
 		}
-		select {
-		case greeting <- struct{}{}:
-		default:
-			nc.Close()
-			continue
-		}
+		pending.add(nc)
 		m.s.spawn(func() {
 			serve := greet(nc)
-			<-greeting
+			pending.remove(nc)
 			if serve != nil {
 				serve()
 			}
 		})
+	}
+}
+
+// greetings are the connections of a port that are in the middle of their greeting, oldest first.
+type greetings struct {
+	mu    sync.Mutex
+	conns []net.Conn
+}
+
+// add enters a connection. When there are too many, the one that has been silent for longest goes: strangers who say
+// nothing must not keep members out.
+func (g *greetings) add(nc net.Conn) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.conns = append(g.conns, nc)
+	if len(g.conns) > helloPendingMax {
+		g.conns[0].Close()
+		g.conns = slices.Delete(g.conns, 0, 1)
+	}
+}
+
+func (g *greetings) remove(nc net.Conn) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if i := slices.Index(g.conns, nc); i >= 0 {
+		g.conns = slices.Delete(g.conns, i, i+1)
 	}
 }
 

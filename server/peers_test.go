@@ -103,12 +103,12 @@ func TestSilentConnectionsHoldNobodyUp(t *testing.T) {
 	e := servertest.StartEnsemble(t, 3)
 	createOn(t, e, 1, "/before")
 	for id := 1; id <= 3; id++ {
-		for range 20 {
+		for range 80 {
 			dialPeer(t, e.ElectionAddr(id))
 		}
 	}
 	old := e.Leader()
-	for range 20 {
+	for range 80 {
 		dialPeer(t, e.QuorumAddr(old))
 	}
 	e.Kill(old)

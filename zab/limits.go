@@ -6,6 +6,8 @@ const (
 	windowEntriesMin = 500
 	// windowBytesMax bounds the payloads in memory of transactions that are applied here.
 	windowBytesMax = 16 << 20
+	// windowBehindBytesMax bounds the payloads that a leader keeps for learners that are level and do not keep up.
+	windowBehindBytesMax = 128 << 20
 	// inflightBytesMax bounds what was sent to one learner and is not acknowledged. Beyond it the learner is served again
 	// when it has answered, from memory or from disk.
 	inflightBytesMax = 8 << 20

@@ -262,7 +262,23 @@ func (n *Node) takeCommitted() {
 	if n.cfg.WindowEntries > 0 {
 		entries, bytes = n.cfg.WindowEntries, 0
 	}
-	n.hist.trim(min(n.applied, n.disk.durable), entries, bytes)
+	n.hist.trim(n.trimLimit(), entries, bytes)
+}
+
+// trimLimit is the last transaction that need not be kept in memory. A leader keeps what its learners have not been sent
+// yet, up to a bound: one that stands still for a moment must not lose its clients. One that stands still for longer than
+// syncLimit is let go for that.
+func (n *Node) trimLimit() zxid.Zxid {
+	limit := min(n.applied, n.disk.durable)
+	if n.role != RoleLeading || n.hist.bytes >= windowBehindBytesMax {
+		return limit
+	}
+	for _, p := range n.leader.learners {
+		if p.stage >= stageNewLeader {
+			limit = min(limit, p.sent)
+		}
+	}
+	return limit
 }
 
 func (n *Node) send(m Message) {

@@ -96,6 +96,7 @@ type Conn struct {
 	cut       bool // the server has ceased to serve
 	dirty     bool // stands in replica.dirty
 	again     bool // stands in replica.again
+	parked    bool // stands in replica.parked
 	// syncs counts the syncs in the line that were set going; proven is the last one whose proof has come.
 	syncs  int
 	proven uint64
@@ -369,6 +370,9 @@ func (c *Conn) waitForDrain() Verdict {
 
 // answered takes a request out of the count, after its answer is in the outbox.
 func (c *Conn) answered(it *item) {
+	if it.forwarded {
+		c.r.forwardedBytes -= len(it.body)
+	}
 	c.r.queuedBytes.Add(-int64(len(it.body)))
 	c.r.outstanding.Add(-1)
 	c.queuedBytes.Add(-int64(len(it.body)))

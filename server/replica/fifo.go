@@ -23,6 +23,8 @@ type item struct {
 	kind itemKind
 	// proposed is set when a transaction has been made of the request, or it was sent to the leader; it is then in flight.
 	proposed bool
+	// forwarded is set when the request was sent to the leader.
+	forwarded bool
 	// silent is set when there is no answer at all: the session is ending.
 	silent bool
 	// last is set when the connection ends after the answer.

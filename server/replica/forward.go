@@ -42,7 +42,8 @@ func (r *Replica) forward(c *Conn, it *item) {
 			return
 		}
 	}
-	it.proposed = true
+	it.proposed, it.forwarded = true, true
+	r.forwardedBytes += len(it.body)
 	r.sendRequest(&zab.Request{Origin: r.originOf(c, it.seq), Session: h.ID(), Cxid: it.xid, Op: int32(it.op), Body: it.body,
 		Identities: c.identities(it.ids)})
 }

@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -200,6 +201,30 @@ func TestBackPressureOfALearner(t *testing.T) {
 	f.settle()
 	<-cl.c.Resumed()
 	require.Len(t, cl.replies(), 3)
+}
+
+// TestForwardedBytesAreBounded: what the clients of a learner send waits there while the leader has too much to answer.
+func TestForwardedBytesAreBounded(t *testing.T) {
+	f := newFlock(t, 0)
+	h := f.learners()[0]
+	data := make([]byte, 1<<20)
+	var clients []*client
+	for range 3 * forwardedBytesMax / len(data) {
+		clients = append(clients, h.connect())
+	}
+	for i, cl := range clients {
+		cl.sendXid(1, wire.OpCreate, &wire.CreateRequest{Path: fmt.Appendf(nil, "/n%d", i), Data: data, ACL: wire.OpenACL})
+	}
+	f.step(h)
+	require.LessOrEqual(t, h.w.r.forwardedBytes, forwardedBytesMax)
+	require.Greater(t, h.w.r.forwardedBytes, forwardedBytesMax/2)
+	require.NotEmpty(t, h.w.r.parked)
+	f.settle()
+	for _, cl := range clients {
+		require.Len(t, cl.replies(), 1)
+	}
+	require.Zero(t, h.w.r.forwardedBytes)
+	require.Empty(t, h.w.r.parked)
 }
 
 func TestOutstandingLimitIsShared(t *testing.T) {

@@ -11,6 +11,9 @@ const (
 	// queuedBytesMax bounds the bytes of all requests that wait or are in flight. A connection with a request of its own
 	// in flight is not read while it is exceeded.
 	queuedBytesMax = 256 << 20
+	// forwardedBytesMax bounds the bytes of a learner's requests that the leader has not answered; one request alone may
+	// be larger. It is half of what the queue of the connection to the leader holds.
+	forwardedBytesMax = 32 << 20
 	// outFlushBytes is the size of the outbox at which a reader has to write it out before it takes the next frame.
 	outFlushBytes = 256 << 10
 	// outBytesMax is the backlog of replies and events at which a client that does not read is cut off. A single reply

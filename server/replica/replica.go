@@ -68,11 +68,14 @@ type Replica struct {
 	dirty       []*Conn
 	taken       []*Conn // spare for the inbox
 	again       []*Conn // have requests that could not be looked at before
-	reaper      reaper
-	orphans     []zxid.SessionID
-	scratch     applyScratch
-	body        writeBody
-	proposal    [1]zab.Entry
+	parked      []*Conn // have writes that wait until the leader has answered others
+	// forwardedBytes are those of the requests that the leader has not answered.
+	forwardedBytes int
+	reaper         reaper
+	orphans        []zxid.SessionID
+	scratch        applyScratch
+	body           writeBody
+	proposal       [1]zab.Entry
 }
 
 // counters are read by Stats from any goroutine.
@@ -191,7 +194,7 @@ func (r *Replica) Step(now Now, inputs []zab.Input) Ready {
 	}
 	r.askBarrier()
 	r.collect()
-	for len(r.again) > 0 {
+	for r.unpark(); len(r.again) > 0; {
 		r.serveAgain()
 		r.askBarrier()
 		r.collect()

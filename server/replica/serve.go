@@ -74,7 +74,8 @@ func (c *Conn) takeIn() {
 }
 
 // prepare sets the requests of a connection going, in their order. A write behind a sync waits until the sync is
-// answered: otherwise its transaction could be applied before.
+// answered: otherwise its transaction could be applied before. A learner's writes wait while too much is on its way to the
+// leader.
 func (r *Replica) prepare(c *Conn) {
 	for it := c.fifo.peekUnproposed(); it != nil; it = c.fifo.peekUnproposed() {
 		switch it.kind {
@@ -82,9 +83,13 @@ func (r *Replica) prepare(c *Conn) {
 			if c.syncs > 0 {
 				return
 			}
-			if r.term.leading {
+			switch {
+			case r.term.leading:
 				r.prepWrite(c, it)
-			} else {
+			case r.forwardedBytes > 0 && r.forwardedBytes+len(it.body) > forwardedBytesMax:
+				r.park(c)
+				return
+			default:
 				r.forward(c, it)
 			}
 		case itemSync:
@@ -96,7 +101,30 @@ func (r *Replica) prepare(c *Conn) {
 	}
 }
 
-// serveAgain takes up the connections whose writes had to wait for a sync.
+// park notes a connection whose next write waits until the leader has answered more of the others.
+func (r *Replica) park(c *Conn) {
+	if !c.parked {
+		c.parked = true
+		r.parked = append(r.parked, c)
+	}
+}
+
+// unpark lets the parked connections go on when half of what was on its way is answered.
+func (r *Replica) unpark() {
+	if len(r.parked) == 0 || r.forwardedBytes > forwardedBytesMax/2 {
+		return
+	}
+	for _, c := range r.parked {
+		c.parked = false
+		if !c.again {
+			c.again = true
+			r.again = append(r.again, c)
+		}
+	}
+	r.parked = r.parked[:0]
+}
+
+// serveAgain takes up the connections whose writes had to wait.
 func (r *Replica) serveAgain() {
 	list := r.again
 	r.again = nil

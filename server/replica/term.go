@@ -81,7 +81,7 @@ func (r *Replica) endTerm() {
 	r.proposedBytes.Store(0)
 	r.tracker, r.heard, r.pending = nil, nil, nil
 	r.orphans, r.reaper = nil, reaper{}
-	r.again = nil
+	r.again, r.parked, r.forwardedBytes = nil, nil, 0
 	r.syncs = syncs{}
 	r.reattach = reattachments{}
 	clear(r.bySession)
