@@ -76,12 +76,13 @@ func signal(ch chan struct{}) {
 func (l *link) run() {
 	pause := linkBackoffMin
 	for l.m.linkCtx.Err() == nil {
+		short := false
 		if conn := l.current(); conn != nil {
 			select {
 			case <-conn.done:
 			case <-l.m.linkCtx.Done():
 			}
-			if time.Since(conn.began) > linkBackoffMax {
+			if short = time.Since(conn.began) <= linkBackoffMax; !short {
 				pause = linkBackoffMin
 			}
 		} else if err := l.connect(); err != nil {
@@ -91,7 +92,7 @@ func (l *link) run() {
 		} else if l.dials() {
 			continue
 		}
-		if l.pause(pause) {
+		if l.pause(pause, short) {
 			pause = linkBackoffMin
 		} else {
 			pause = min(2*pause, linkBackoffMax)
@@ -99,13 +100,17 @@ func (l *link) run() {
 	}
 }
 
-// pause waits until d is over. It reports true if something new made it end before.
-func (l *link) pause(d time.Duration) bool {
+// pause waits until d is over. It reports true if something new made it end before, which nothing does if it is firm.
+func (l *link) pause(d time.Duration, firm bool) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
+	poke := l.poke
+	if firm {
+		poke = nil
+	}
 	select {
 	case <-timer.C:
-	case <-l.poke:
+	case <-poke:
 		return true
 	case <-l.m.linkCtx.Done():
 	}
@@ -137,7 +142,11 @@ func (l *link) connect() error {
 func (l *link) attach(nc net.Conn) {
 	c := &linkConn{nc: nc, began: time.Now(), wake: make(chan struct{}, 1), done: make(chan struct{})}
 	l.mu.Lock()
-	if l.conn != nil {
+	if old := l.conn; old != nil {
+		if time.Since(old.began) < linkBackoffMax {
+			l.m.trouble.note(l.m, "twice", l.peer.ID, fmt.Sprintf("server %d connects again and again; do two servers have that number in their myid file?", l.peer.ID),
+				zap.Stringer("remote", nc.RemoteAddr()), zap.Stringer("before", old.nc.RemoteAddr()))
+		}
 		l.downLocked()
 	}
 	l.conn = c

@@ -171,7 +171,7 @@ func (n *Node) learnerHandle(m *Message) error {
 			return fmt.Errorf("SNAP of %v, beyond the epoch %d", m.Snapshot.Zxid, n.learner.epoch)
 		}
 		if m.Snapshot.Zxid < n.committed && !n.planted(PlantSnapshotTooOld) {
-			return fmt.Errorf("SNAP of %v, but %v is committed", m.Snapshot.Zxid, n.committed)
+			return fmt.Errorf("SNAP of %v, but %v is committed: the leader's data is not this ensemble's, or older", m.Snapshot.Zxid, n.committed)
 		}
 		file := m.Snapshot
 		n.learner.snapshot = &file
@@ -241,7 +241,7 @@ func (n *Node) handleTrunc(m *Message) error {
 		return fmt.Errorf("TRUNC to %v, but the log reaches from %v to %v and has no such transaction", z, n.hist.floor, n.hist.last())
 	}
 	if z < n.committed {
-		return fmt.Errorf("TRUNC to %v, but %v is committed", z, n.committed)
+		return fmt.Errorf("TRUNC to %v, but %v is committed: the leader's data is not this ensemble's, or older", z, n.committed)
 	}
 	n.learner.synced = true
 	if n.planted(PlantNoTruncate) {
