@@ -15,7 +15,7 @@ RACE      := $(if $(shell command -v "$$($(GO) env CC)"),-race)
 SOURCES   := go.mod go.sum conf/embedded.cfg $(shell find cmd conf internal jute server session wire zab znode -name '*.go' ! -name '*_test.go')
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test lint check fuzz crash interop bench clean
+.PHONY: help build run test lint check fuzz crash sim interop bench clean
 
 help: ## Print the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "%-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,6 +48,13 @@ fuzz: ## Run every fuzz target for FUZZTIME (10s)
 crash: ## Run the crash and fault tests of the storage and of whole servers, 500 seeds each
 	$(GO) test -count=1 -timeout 20m -run 'Crash|Fail' ./internal/storage/...
 	$(GO) test -count=1 -timeout 20m -run '^TestCrash' ./server
+
+# SEEDS=1-1000 runs those seeds; without it as many are run as fit into SIMTIME.
+SEEDS     ?=
+SIMTIME   ?= 4m
+
+sim: build ## Simulate ensembles with faults: SEEDS=A-B, or as many seeds as fit into SIMTIME (4m)
+	bin/zabra sim $(if $(SEEDS),--seeds $(SEEDS),--seeds 1-1000000 --time $(SIMTIME))
 
 interop: build ## Run real clients of other languages against bin/zabra
 	integration/interop/run.sh

@@ -42,6 +42,11 @@ func (r *Replica) forward(c *Conn, it *item) {
 			return
 		}
 	}
+	if len(it.body) >= r.cfg.RecordBytesMax {
+		r.refuseTooLarge(&op{code: it.op, session: h.ID(), conn: c, bodyBytes: len(it.body)}, nil)
+		it.code = wire.CodeMarshalling // as the leader would, whom it would not reach in one piece
+		return
+	}
 	it.proposed, it.forwarded = true, true
 	r.forwardedBytes += len(it.body)
 	r.sendRequest(&zab.Request{Origin: r.originOf(c, it.seq), Session: h.ID(), Cxid: it.xid, Op: int32(it.op), Body: it.body,

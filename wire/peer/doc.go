@@ -36,7 +36,7 @@
 //	4      CRC32C of the five bytes before and the body
 //	       body
 //
-// A frame is at most 64 MiB long, header included; most kinds have a much lower bound. A COMMIT of 800000002:
+// A frame is at most 65 MiB long, header included; most kinds have a much lower bound. A COMMIT of 800000002:
 //
 //	0000000a 04 f98924f7 91 cf0000000800000002
 //

@@ -3,8 +3,9 @@ package peer
 import "zabra/zab"
 
 const (
-	// FrameBytesMax is the longest frame that is written or read, header included.
-	FrameBytesMax = 64 << 20
+	// FrameBytesMax is the longest frame that is written or read, header included. It has room for the longest record
+	// that a log can hold, 64 MiB, and what stands around it.
+	FrameBytesMax = 65 << 20
 	// EntryBytesMax is the longest payload of one transaction that is sure to fit into a frame.
 	EntryBytesMax = FrameBytesMax - 1024
 	// ChunkBytesMax is the longest piece of a snapshot in one frame.

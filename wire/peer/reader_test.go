@@ -74,7 +74,7 @@ func TestBadFrames(t *testing.T) {
 		{"unknown kind", frame(99, 0x90), "bad FRAME-99 frame: unknown kind"},
 		{"kind 0", frame(0, 0x90), "bad FRAME-0 frame: unknown kind"},
 		{"election kind", frame(KindNotification, 0x90), "bad NOTIFICATION frame: it has no place on a connection of this purpose"},
-		{"too long for a frame", long(KindProposal, FrameBytesMax), "a body of 67108864 bytes is longer than 67108855"},
+		{"too long for a frame", long(KindProposal, FrameBytesMax), "a body of 68157440 bytes is longer than 68157431"},
 		{"too long for its kind", long(KindAck, 129), "bad ACK frame: a body of 129 bytes is longer than 128"},
 		{"checksum", badSum, "bad PING frame: the checksum does not match"},
 		{"empty body", frame(KindPing), "the body ends too early"},

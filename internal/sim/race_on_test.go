@@ -1,0 +1,6 @@
+//go:build race
+
+package sim
+
+// testSeeds is how many worlds the tests run.
+const testSeeds = 20
