@@ -161,6 +161,16 @@ func (l *link) attach(nc net.Conn) {
 	l.m.s.spawn(func() { l.detach(c, l.read(c)) })
 }
 
+// blink tells the core that the link is gone and, if it is not, that it is there again.
+func (l *link) blink() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.m.input(zab.Input{Kind: zab.InputLinkDown, Peer: l.peer.ID})
+	if l.conn != nil {
+		l.m.input(zab.Input{Kind: zab.InputLinkUp, Peer: l.peer.ID})
+	}
+}
+
 // downLocked ends the connection.
 func (l *link) downLocked() {
 	l.conn.nc.Close()

@@ -10,7 +10,6 @@ import (
 	"go.uber.org/zap"
 
 	"zabra/wire/peer"
-	"zabra/zab"
 	"zabra/zab/zxid"
 )
 
@@ -101,8 +100,9 @@ func (m *member) join(ctx context.Context, generation uint32, leader zxid.Server
 			m.s.log.Warn("cannot connect to the leader within connectToLearnerMasterLimit; looking for another one",
 				zap.Int64("leader", int64(leader)), zap.String("address", strings.Join(quorumAddresses(target), ", ")), zap.Error(err))
 			// To the core this is a leader that is not there, whatever its election link says.
-			m.input(zab.Input{Kind: zab.InputLinkDown, Peer: leader})
-			m.input(zab.Input{Kind: zab.InputLinkUp, Peer: leader})
+			if l := m.links[leader]; l != nil {
+				l.blink()
+			}
 			return
 		}
 		if !sleep(ctx, pause) {

@@ -343,3 +343,23 @@ func TestSlowConnect(t *testing.T) {
 	}
 	t.Fatal("no connection in 300 s")
 }
+
+// TestLeaderThatCannotBeConnectedTo: who wins the election and cannot be connected to is passed over in the next one, although it
+// can be heard.
+func TestLeaderThatCannotBeConnectedTo(t *testing.T) {
+	n := New(Config{Ensemble: membersOf(t, 3, 0), ID: 1, TickMs: 2000, InitLimitMs: 20000, SyncLimitMs: 10000, NowMs: 1000})
+	at := func(ms int64, in Input) { in.NowMs = ms; n.Step(in) }
+	at(1000, Input{Kind: InputLinkUp, Peer: 2})
+	at(1000, Input{Kind: InputLinkUp, Peer: 3})
+	at(1001, note(2, RoleLooking, 3, 0, 0, 1))
+	at(1001, note(3, RoleLooking, 3, 0, 0, 1))
+	require.Equal(t, RoleFollowing, n.role)
+	require.EqualValues(t, 3, n.learner.leader)
+	at(1001+connectLimitMs, Input{Kind: InputTick})
+	require.Equal(t, RoleLooking, n.role)
+	at(1002+connectLimitMs, note(3, RoleLooking, 3, 0, 0, 2))
+	at(1002+connectLimitMs, note(2, RoleLooking, 2, 0, 0, 2))
+	at(1002+connectLimitMs+finalizeWaitMs, Input{Kind: InputTick})
+	require.Equal(t, RoleFollowing, n.role)
+	require.EqualValues(t, 2, n.learner.leader)
+}

@@ -27,7 +27,7 @@ type election struct {
 	// out are servers that have said they take no part at present: nobody waits for them. They may have said so while
 	// this server still followed.
 	out map[zxid.ServerID]bool
-	// avoid could not be connected to; until then it is not joined on the word of others.
+	// avoid could not be connected to; until then it is neither voted for nor joined on the word of others.
 	avoid        zxid.ServerID
 	avoidUntilMs int64
 	// retired servers take no part any more.
@@ -148,9 +148,14 @@ func (n *Node) better(a, b Vote) bool {
 	return a.Leader > b.Leader
 }
 
+// avoids reports whether a server could not be connected to of late.
+func (n *Node) avoids(id zxid.ServerID) bool {
+	return id == n.election.avoid && n.nowMs < n.election.avoidUntilMs
+}
+
 // adoptable reports whether a vote is better than this server's, and for a server that it could follow.
 func (n *Node) adoptable(v Vote) bool {
-	return n.better(v, n.election.vote) && (v.Leader == n.cfg.ID || n.links[v.Leader])
+	return n.better(v, n.election.vote) && (v.Leader == n.cfg.ID || n.links[v.Leader] && !n.avoids(v.Leader))
 }
 
 // adoptHeard looks at the votes of this round again when a link has come up.
@@ -346,7 +351,7 @@ func (n *Node) checkElection() {
 func (n *Node) establishedLeader() (Message, bool) {
 	for _, id := range n.cfg.Ensemble.Voters() {
 		m, ok := n.election.settled[id]
-		if !ok || m.Role != RoleLeading || id == n.cfg.ID || id == n.election.avoid && n.nowMs < n.election.avoidUntilMs {
+		if !ok || m.Role != RoleLeading || id == n.cfg.ID || n.avoids(id) {
 			continue
 		}
 		// This server itself counts: joining is always safe, for only promises and acknowledgements decide.

@@ -80,7 +80,7 @@ func (n *Node) stepLearner(in *Input) {
 // while, whatever others say of it.
 func (n *Node) giveUpLeader() {
 	if n.learner.conn == 0 {
-		n.election.avoid, n.election.avoidUntilMs = n.learner.leader, n.nowMs+n.connectLimitMs()
+		n.election.avoid, n.election.avoidUntilMs = n.learner.leader, n.nowMs+2*n.connectLimitMs()
 		n.becomeLooking("the leader that was elected cannot be connected to")
 		return
 	}

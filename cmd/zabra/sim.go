@@ -47,8 +47,13 @@ With --plant a known bug is planted, and the run succeeds when it is found. "--p
 			if bound > 0 {
 				batch.Until = time.Now().Add(bound)
 			}
-			debug.SetGCPercent(-1)
-			debug.SetMemoryLimit(simHeapBytes)
+			if plant != "" {
+				if _, _, err := sim.ParsePlant(plant); err != nil {
+					return &exit{code: exitConfig, stderr: err.Error()}
+				}
+			}
+			defer debug.SetMemoryLimit(debug.SetMemoryLimit(simHeapBytes))
+			defer debug.SetGCPercent(debug.SetGCPercent(-1))
 			stop, err := startProfile(profile)
 			if err != nil {
 				return &exit{code: exitFailure, stderr: err.Error()}

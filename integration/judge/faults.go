@@ -48,7 +48,7 @@ func allFaults(rnd *rand.Rand) []fault {
 				if err := e.Members[i].Disk.Free(); err != nil {
 					return err
 				}
-				if !e.Members[i].Exited() {
+				if !endsSoon(e.Members[i]) {
 					return nil
 				}
 				e.Members[i].Kill() // takes note of the end
@@ -57,8 +57,21 @@ func allFaults(rnd *rand.Rand) []fault {
 	}
 }
 
+// endsSoon reports whether a server has ended, or does so within a moment: what failed before its disk had room again may
+// not have had its consequence yet.
+func endsSoon(m *harness.Member) bool {
+	for began := time.Now(); time.Since(began) < faultEcho; {
+		if m.Exited() {
+			return true
+		}
+		time.Sleep(10 * time.Millisecond) // polls a process
+	}
+	return m.Exited()
+}
+
 // Times of the schedule.
 const (
+	faultEcho          = 500 * time.Millisecond
 	faultMin, faultMax = time.Second, 3500 * time.Millisecond
 	quietMin, quietMax = 400 * time.Millisecond, 1600 * time.Millisecond
 )

@@ -162,11 +162,16 @@ func (s *server) checkServing() {
 	s.w.fail("E-20", "s%d serves as %v without UPTODATE from its leader", s.id, s.status.Role)
 }
 
-// checkBest is D-50: a leader that begins to hand on its history has at least as much as each voter that has promised its
-// epoch until then.
+// checkBest is D-50: a leader that begins to hand on its history has at least as much as each voter of the quorum that has
+// promised its epoch. What those have that come after the quorum is complete cannot be committed.
 func (s *server) checkBest() {
 	own := s.electedFor
+	promised := map[zxid.ServerID]bool{s.id: true}
 	for _, p := range s.promises {
+		if s.w.ensemble.Quorum(func(id zxid.ServerID) bool { return promised[id] }) {
+			return
+		}
+		promised[p.Leader] = true
 		if p.Epoch > own.Epoch || p.Epoch == own.Epoch && p.Zxid > own.Zxid {
 			s.w.fail("D-50", "s%d leads with epoch %d up to %v, s%d, which has promised to follow, has epoch %d up to %v", s.id, own.Epoch, own.Zxid,
 				p.Leader, p.Epoch, p.Zxid)

@@ -7,7 +7,7 @@ import (
 	"zabra/zab/zxid"
 )
 
-// heal ends all faults: ways are open, disks and clocks run, everybody is up.
+// heal ends all faults: ways are open, disks run, everybody is up. Only a pause goes on to its end.
 func (w *world) heal() {
 	w.healed, w.calmSince = true, w.queue.now
 	w.note(0, "the faults are over", 0, 0)
@@ -25,9 +25,6 @@ func (w *world) heal() {
 		s.disk.slowUntil, s.disk.hangUntil, s.disk.crashIn, s.disk.failSync = 0, 0, 0, false
 		s.disk.crashAtSync = false
 		s.orders = orders{}
-		if s.pausedUntil > w.queue.now {
-			s.pausedUntil = w.queue.now
-		}
 		if !s.running {
 			w.after(w.rnd.between(0, 500*millisecond), s.start)
 		}
@@ -55,7 +52,11 @@ func (w *world) outage() {
 
 // prove is E-38 and E-39: within a bound, one leader serves, all servers are level with it, and every client can write.
 func (w *world) prove() {
-	end := w.queue.now + livenessBound
+	end := w.queue.now
+	for _, s := range w.servers {
+		end = max(end, s.pausedUntil) // what was put off until then cannot come earlier
+	}
+	end += livenessBound
 	level := false
 	w.runUntil(end, func() bool {
 		level = w.settled()
