@@ -31,7 +31,7 @@ const (
 	// snapshotStepBytesMax bounds the output of one call of Snapshot.Next (one node more at most).
 	snapshotStepBytesMax = 1 << 20
 	// snapshotReadBytes is the buffer through which a snapshot is read.
-	snapshotReadBytes = 1 << 20
+	snapshotReadBytes = 256 << 10
 	// snapshotTailBytesMax is more than the blocks behind a snapshot's first seal can take.
 	snapshotTailBytesMax = 256
 

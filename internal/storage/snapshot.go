@@ -256,7 +256,7 @@ func (s *Store) writeSnapshot(w *snapshotWriter, next func([]byte, int) ([]byte,
 		sn := &snappyWriter{w: w}
 		out, finish = sn, sn.Close
 	}
-	buf := make([]byte, 0, snapshotChunkBytes+snapshotChunkBytes/8)
+	var buf []byte // it grows to the size of a chunk, if the state is as large as that
 	for done := false; !done; {
 		if err := s.err(); err != nil {
 			return err
