@@ -122,6 +122,11 @@ func (s *Server) perform(op *zab.PersistOp) (err error) {
 		if state, err = replica.Recover(s.store, s.replicaConfig()); err != nil {
 			return fmt.Errorf("the state that the leader asked for cannot be loaded: %w", err)
 		}
+		if mark, more := state.ReserveMore(); more {
+			if err := s.store.ReserveSessions(mark); err != nil {
+				return err
+			}
+		}
 		s.log.Info("data loaded anew, as the leader has it", zap.Stringer("zxid", state.LastZxid),
 			zap.Int("nodes", state.Tree.NodeCount()+1), zap.Int64("ms", time.Since(began).Milliseconds()))
 	} else if op.Kind == zab.PersistTruncate {

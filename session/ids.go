@@ -83,6 +83,15 @@ func (g *IDs) Reserved() zxid.SessionID {
 	return withCounter(g.next.ServerByte(), uint64(g.next)+reserveIDs)
 }
 
+// ReserveMore returns the mark to which ids have to be reserved anew, when sessions up to floor have become known and ids are
+// reserved up to mark; it reports false if that is far enough. A floor with another server's byte is none.
+func ReserveMore(mark, floor zxid.SessionID) (zxid.SessionID, bool) {
+	if floor.ServerByte() != mark.ServerByte() || uint64(floor)&idCounterMask+reserveIDs/2 < uint64(mark)&idCounterMask {
+		return mark, false
+	}
+	return withCounter(floor.ServerByte(), uint64(floor)+reserveIDs), true
+}
+
 // Raise sees to it that no id up to floor is returned any more, if floor has the generator's own server byte: sessions
 // of an earlier life of this server may become known after it started.
 func (g *IDs) Raise(floor zxid.SessionID) {

@@ -132,3 +132,17 @@ func TestRaise(t *testing.T) {
 	neg.Raise(n + 5)
 	require.Equal(t, n+6, neg.Next())
 }
+
+func TestReserveMore(t *testing.T) {
+	mark := NewIDs(FirstID(3, 1_000_000, 0)).Reserved()
+	for _, floor := range []zxid.SessionID{0, 2<<idCounterBits | 5, mark - reserveIDs, mark - reserveIDs + 1000} {
+		got, more := ReserveMore(mark, floor)
+		require.False(t, more, "%v", floor)
+		require.Equal(t, mark, got)
+	}
+	for _, floor := range []zxid.SessionID{mark - 1, mark, mark + 1, mark + reserveIDs} {
+		got, more := ReserveMore(mark, floor)
+		require.True(t, more, "%v", floor)
+		require.Equal(t, floor+reserveIDs, got)
+	}
+}

@@ -302,6 +302,11 @@ func (d *disk) reload() error {
 	if err != nil {
 		return err
 	}
+	if mark, more := rec.ReserveMore(); more {
+		if err := s.store.ReserveSessions(mark); err != nil {
+			return err
+		}
+	}
 	s.w.count.Reloads++
 	s.checkReloaded(rec)
 	if len(s.inputs) > 0 {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"zabra/session"
 	"zabra/wire"
 	"zabra/zab"
 	"zabra/zab/zxid"
@@ -153,4 +154,10 @@ func (rec *Recovered) noteSession(s zxid.SessionID, serverByte byte) {
 	if s.ServerByte() == serverByte && s > rec.SessionFloor {
 		rec.SessionFloor = s
 	}
+}
+
+// ReserveMore returns the session mark that has to be made durable before this state takes the place of the running one;
+// false if that there is will do. A server whose disk was replaced learns only now which sessions it once made.
+func (rec *Recovered) ReserveMore() (zxid.SessionID, bool) {
+	return session.ReserveMore(rec.SessionMark, rec.SessionFloor)
 }
