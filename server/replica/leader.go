@@ -78,7 +78,7 @@ func (r *Replica) refuse(m *zab.Message, code wire.Code) {
 func (r *Replica) createForwarded(m *zab.Message, w *write) {
 	d := jute.NewDecoder(w.body, r.cfg.FieldBytesMax)
 	timeoutMs := d.Int32()
-	if d.Err() != nil || w.session == 0 {
+	if d.Err() != nil || w.session == 0 || timeoutMs <= 0 {
 		r.refuse(m, wire.CodeMarshalling)
 		return
 	}

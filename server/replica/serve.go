@@ -86,7 +86,7 @@ func (r *Replica) prepare(c *Conn) {
 			switch {
 			case r.term.leading:
 				r.prepWrite(c, it)
-			case r.forwardedBytes > 0 && r.forwardedBytes+len(it.body) > forwardedBytesMax:
+			case len(r.parked) > 0 || r.forwardedBytes > 0 && r.forwardedBytes+len(it.body) > forwardedBytesMax:
 				r.park(c)
 				return
 			default:
