@@ -15,7 +15,7 @@ RACE      := $(if $(shell command -v "$$($(GO) env CC)"),-race)
 SOURCES   := go.mod go.sum conf/embedded.cfg $(shell find cmd conf internal jute server session wire zab znode -name '*.go' ! -name '*_test.go')
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test lint check fuzz crash sim interop bench clean
+.PHONY: help build run test lint check fuzz crash sim plants interop bench clean
 
 help: ## Print the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "%-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,6 +55,11 @@ SIMTIME   ?= 4m
 
 sim: build ## Simulate ensembles with faults: SEEDS=A-B, or as many seeds as fit into SIMTIME (4m)
 	bin/zabra sim $(if $(SEEDS),--seeds $(SEEDS),--seeds 1-1000000 --time $(SIMTIME))
+
+plants: build ## Find every planted bug within 2,000 seeds
+	@plants=$$(bin/zabra sim --plant list) || exit 1; \
+	for p in $$plants; do bin/zabra sim --plant $$p --seeds 1-2000 --trace 1 >bin/plant.out || exit 1; \
+	echo "$$p: $$(grep -m 1 FAILS bin/plant.out)"; done; rm bin/plant.out
 
 interop: build ## Run real clients of other languages against bin/zabra
 	integration/interop/run.sh

@@ -29,6 +29,7 @@ func (l *loader) complete() {
 		c.ElectionPortBindRetry = electionPortBindRetryDefault
 	}
 	c.SnapCount = max(c.SnapCount, snapCountMin)
+	l.completeCatchUp()
 	c.SnapSizeLimitKB = max(c.SnapSizeLimitKB, 0)
 	c.TxnLogSizeLimitKB = max(c.TxnLogSizeLimitKB, 0)
 	if c.AutopurgeSnapRetainCount < snapRetainCountMin {
@@ -37,6 +38,23 @@ func (l *loader) complete() {
 		c.AutopurgeSnapRetainCount = snapRetainCountMin
 	}
 	l.remarks()
+}
+
+// completeCatchUp bounds what learners are brought up to date with. A standalone server has none.
+func (l *loader) completeCatchUp() {
+	c := l.cfg
+	if n := min(max(c.CommitLogCount, commitLogCountMin), commitLogCountMax); n != c.CommitLogCount {
+		if c.Ensemble != nil {
+			l.warn(c.sources["commitLogCount"], "commitLogCount", "%d is outside %d to %d, %d is used", c.CommitLogCount, commitLogCountMin, commitLogCountMax, n)
+		}
+		c.CommitLogCount = n
+	}
+	if c.SnapshotSizeFactor > 1 {
+		if c.Ensemble != nil {
+			l.warn(c.sources["snapshotSizeFactor"], "snapshotSizeFactor", "%v is more than 1, the default %v is used, as ZooKeeper does", c.SnapshotSizeFactor, snapshotSizeFactorDefault)
+		}
+		c.SnapshotSizeFactor = snapshotSizeFactorDefault
+	}
 }
 
 // remarks warns of what is allowed but seldom meant.

@@ -165,7 +165,6 @@ func (c *Config) checkEnsemble() (faults []Fault) {
 	wrong(c.SyncLimitTicks < 0, "syncLimit", "%d is not a number of ticks", c.SyncLimitTicks)
 	wrong(c.CnxTimeoutMs < 1, "cnxTimeout", "%d is less than 1", c.CnxTimeoutMs)
 	wrong(c.ElectionPortBindRetry < 0, "electionPortBindRetry", "%d is negative", c.ElectionPortBindRetry)
-	wrong(c.ConnectToLearnerMasterLimitTicks < 0, "connectToLearnerMasterLimit", "%d is negative", c.ConnectToLearnerMasterLimitTicks)
 	wrong(member && c.ExtendedTypesEnabled && tooLarge(c.MyID, c.Emulate353TTLNodes), "extendedTypesEnabled",
 		"extendedTypesEnabled is true but Server ID is too large. Cannot be larger than %d", serverIDMax(c.Emulate353TTLNodes))
 	if member {
@@ -255,27 +254,48 @@ func (c *Config) checkSize() []Fault {
 const noServerTLS = "TLS between servers is not supported by this version"
 
 // amongServers judges keys without a field that mean something in an ensemble only. concerns is false for all others.
-func amongServers(key, value string) (remark string, err error, concerns bool) {
-	on := strings.EqualFold(value, "true")
+func amongServers(key, value string) (remark string, concerns bool, err error) {
+	if err := refusalAmongServers(key, value); err != nil {
+		return "", true, err
+	}
+	on, off := strings.EqualFold(value, "true"), strings.EqualFold(value, "false")
+	switch {
+	case key == "portUnification" && on, key == "sslQuorumReloadCertFiles" && on:
+		return "no effect: " + noServerTLS, true, nil
+	case key == "observerMasterPort" && strings.Trim(value, "+-0") != "":
+		return "no effect: observers learn from the leader in this version", true, nil
+	case key == "leaderServes" && value == "no":
+		return "no effect: the leader serves clients in this version", true, nil
+	case key == "localSessionsEnabled" && on, key == "localSessionsUpgradingEnabled" && on:
+		return "no effect: every session is a global one in this version", true, nil
+	case key == "oraclePath" && value != "":
+		return "no effect: no oracle is asked by this version, half of the servers are no quorum", true, nil
+	case (key == "syncEnabled" || key == "observer.syncEnabled") && off:
+		return "no effect: observers write their log in this version", true, nil
+	case key == "forceSnapshotSync" && on:
+		return "no effect: a learner gets a snapshot only when the log does not serve", true, nil
+	case key == "leader.nodelay" && off, key == "follower.nodelay" && off:
+		return "no effect: what servers say to each other leaves at once in this version", true, nil
+	case key == "leader.nodelay", key == "follower.nodelay", value == "", off:
+		// Nothing is asked for that would be missing.
+	case strings.HasPrefix(key, "fastleader."):
+		return "no effect: the times of an election are fixed in this version", true, nil
+	case strings.HasPrefix(key, "leader."), strings.HasPrefix(key, "learner."):
+		return "no effect: this version has no such setting of leaders and learners", true, nil
+	}
+	return "", strings.HasPrefix(key, "quorum.auth.") || key == "sslQuorum", nil
+}
+
+// refusalAmongServers is refusal for what matters in an ensemble only.
+func refusalAmongServers(key, value string) error {
+	on, off := strings.EqualFold(value, "true"), strings.EqualFold(value, "false")
 	switch {
 	case key == "sslQuorum" && on:
-		return "", fmt.Errorf("%s: refusing to talk to the other servers in the clear", noServerTLS), true
+		return fmt.Errorf("%s: refusing to talk to the other servers in the clear", noServerTLS)
 	case key == "quorum.auth.enableSasl" && on:
-		return "", errors.New("SASL between servers is not supported by this version: refusing to trust the other servers without it"), true
-	case key == "portUnification" && on, key == "sslQuorumReloadCertFiles" && on:
-		return "no effect: " + noServerTLS, nil, true
-	case key == "observerMasterPort" && strings.Trim(value, "+-0") != "":
-		return "no effect: observers learn from the leader in this version", nil, true
-	case key == "leaderServes" && value == "no":
-		return "no effect: the leader serves clients in this version", nil, true
-	case key == "localSessionsEnabled" && on, key == "localSessionsUpgradingEnabled" && on:
-		return "no effect: every session is a global one in this version", nil, true
-	case key == "oraclePath" && value != "":
-		return "no effect: no oracle is asked by this version, half of the servers are no quorum", nil, true
-	case (key == "syncEnabled" || key == "observer.syncEnabled") && strings.EqualFold(value, "false"):
-		return "no effect: observers write their log in this version", nil, true
-	case strings.HasPrefix(key, "quorum.auth."), key == "sslQuorum":
-		return "", nil, true
+		return errors.New("SASL between servers is not supported by this version: refusing to trust the other servers without it")
+	case key == "db.autocreate" && off:
+		return errors.New("not supported by this version: refusing to start, since a server that has lost its data would vote before it has got them back")
 	}
-	return "", nil, false
+	return nil
 }

@@ -127,6 +127,7 @@ func TestEnsembleFaults(t *testing.T) {
 		{"group without id", three + "groups=1:2:3", "1", `zoo.cfg:7: groups: For input string: ""`},
 		{"TLS", three + "sslQuorum=true", "1", "zoo.cfg:7: sslQuorum: TLS between servers is not supported by this version: refusing to talk to the other servers in the clear"},
 		{"SASL", three + "quorum.auth.enableSasl=true", "1", "zoo.cfg:7: quorum.auth.enableSasl: SASL between servers is not supported by this version: refusing to trust the other servers without it"},
+		{"votes without data", three + "db.autocreate=False", "1", "zoo.cfg:7: db.autocreate: not supported by this version: refusing to start, since a server that has lost its data would vote before it has got them back"},
 		{"bad line", three + "server.4=d:1", "1", "zoo.cfg:7: server.4: d:1" + " does not have the form server_config or server_config;client_config where server_config is the pipe separated list of host:port:port or host:port:port:type and client_config is port or host:port"},
 		{"client address", three + "server.4=d:1:2;5\nclientPort=6", "4", "zoo.cfg:8: clientPort: client address for this server (id = 4) in static config file is :6 is different from client address found in dynamic file: 0.0.0.0:5"},
 	}
@@ -173,6 +174,18 @@ func TestEnsembleWarnings(t *testing.T) {
 		{three + "oraclePath=/o", "1", "zoo.cfg:7: oraclePath: no effect: no oracle is asked by this version, half of the servers are no quorum"},
 		{three + "syncEnabled=false", "1", "zoo.cfg:7: syncEnabled: no effect: observers write their log in this version"},
 		{three + "quorum.auth.serverRequireSasl=false", "1", ""},
+		{three + "forceSnapshotSync=true", "1", "zoo.cfg:7: forceSnapshotSync: no effect: a learner gets a snapshot only when the log does not serve"},
+		{three + "forceSnapshotSync=false", "1", ""},
+		{three + "fastleader.maxNotificationInterval=1000", "1", "zoo.cfg:7: fastleader.maxNotificationInterval: no effect: the times of an election are fixed in this version"},
+		{three + "leader.maxConcurrentSnapSyncs=3", "1", "zoo.cfg:7: leader.maxConcurrentSnapSyncs: no effect: this version has no such setting of leaders and learners"},
+		{three + "learner.asyncSending=true", "1", "zoo.cfg:7: learner.asyncSending: no effect: this version has no such setting of leaders and learners"},
+		{three + "learner.asyncSending=false", "1", ""},
+		{three + "leader.nodelay=true\nfollower.nodelay=true", "1", ""},
+		{three + "follower.nodelay=false", "1", "zoo.cfg:7: follower.nodelay: no effect: what servers say to each other leaves at once in this version"},
+		{three + "db.autocreate=true", "1", ""},
+		{three + "commitLogCount=100", "1", "zoo.cfg:7: commitLogCount: 100 is outside 500 to 1000000, 500 is used"},
+		{three + "snapshotSizeFactor=1000", "1", "zoo.cfg:7: snapshotSizeFactor: 1000 is more than 1, the default 0.33 is used, as ZooKeeper does"},
+		{three + "snapshotSizeFactor=a third", "1", `zoo.cfg:7: snapshotSizeFactor: "a third" is not a number, the default 0.33 is used, as ZooKeeper does`},
 		{three + "sslQuorum=false\nquorumCnxnTimeoutMs=5", "1", ""},
 	}
 	for _, tt := range tests {
@@ -186,10 +199,39 @@ func TestEnsembleWarnings(t *testing.T) {
 	}
 }
 
+// TestCatchUp: how much of the log is kept in memory for learners, and how much of it is handed on from the disk.
+func TestCatchUp(t *testing.T) {
+	tests := []struct {
+		text   string
+		count  int
+		factor float64
+	}{
+		{"", 500, 0.33},
+		{"commitLogCount=499\nsnapshotSizeFactor=1.5", 500, 0.33},
+		{"commitLogCount=501\nsnapshotSizeFactor=1", 501, 1},
+		{"commitLogCount=-1\nsnapshotSizeFactor=-1", 500, -1},
+		{"commitLogCount=1000000\nsnapshotSizeFactor=0", 1_000_000, 0},
+		{"commitLogCount=1000001\nsnapshotSizeFactor=NaN", 1_000_000, 0.33},
+		{"commitLogCount=many\nsnapshotSizeFactor=.5", 500, 0.5},
+	}
+	for _, tt := range tests {
+		c, err := member(three+"clientPort=2181\n"+tt.text, "1", nil)
+		require.NoError(t, err)
+		require.Equal(t, tt.count, c.CommitLogCount, tt.text)
+		require.InDelta(t, tt.factor, c.SnapshotSizeFactor, 0, tt.text)
+		again, err := member(c.String(), "1", nil)
+		require.NoError(t, err)
+		require.Equal(t, c.CommitLogCount, again.CommitLogCount)
+		require.InDelta(t, c.SnapshotSizeFactor, again.SnapshotSizeFactor, 0)
+		c = mustParse(t, base+"clientPort=2181\ndb.autocreate=false\n"+tt.text, nil)
+		require.Equal(t, tt.count, c.CommitLogCount, "a standalone server starts with it as well")
+	}
+	require.Empty(t, mustParse(t, base+"clientPort=2181\ndb.autocreate=false\ncommitLogCount=1\nsnapshotSizeFactor=7", nil).Warnings, "it has no learners")
+}
+
 func TestHierarchicalEnsemble(t *testing.T) {
 	c, err := member(three+"clientPort=2181\ngroup.1=1\ngroup.2=2:3\nweight.3=0\n", "1", nil)
 	require.NoError(t, err)
-	require.True(t, c.Ensemble.Hierarchical())
 	require.False(t, c.Ensemble.Electable(3))
 	require.True(t, c.Ensemble.Quorum(func(id zxid.ServerID) bool { return id != 3 }))
 	require.Contains(t, c.String(), "server.3=c:2888:3888:participant\ngroup.1=1\ngroup.2=2:3\nweight.1=1\nweight.2=1\nweight.3=0\n")

@@ -58,6 +58,8 @@ var keys = []key{
 	strictInt("autopurge.purgeInterval", func(c *Config) *int { return &c.AutopurgePurgeIntervalHours }),
 	propInt("flushDelay", property, 0, math.MaxInt32, func(c *Config) *int { return &c.FlushDelayMs }),
 	propInt("maxBatchSize", property, 0, math.MaxInt32, func(c *Config) *int { return &c.MaxBatchSize }),
+	propInt("commitLogCount", property, math.MinInt32, math.MaxInt32, func(c *Config) *int { return &c.CommitLogCount }),
+	propFloat("snapshotSizeFactor", func(c *Config) *float64 { return &c.SnapshotSizeFactor }),
 
 	propBool("digest.enabled", func(c *Config) *bool { return &c.DigestEnabled }),
 	propBool("closeSessionTxn.enabled", func(c *Config) *bool { return &c.CloseSessionTxnEnabled }),
@@ -102,6 +104,8 @@ const (
 	// electionPortBindRetryDefault also stands for negative numbers.
 	electionPortBindRetryDefault = 3
 	superDigestKey               = "DigestAuthenticationProvider.superDigest"
+	// snapshotSizeFactorDefault also stands for numbers above 1.
+	snapshotSizeFactorDefault = 0.33
 	// kbMax keeps sizes in kilobytes representable in bytes.
 	kbMax = math.MaxInt64 >> 10
 )
@@ -129,6 +133,8 @@ func defaults() *Config {
 		DatadirAutocreate:                 true,
 		AutopurgeSnapRetainCount:          snapRetainCountMin,
 		MaxBatchSize:                      1000,
+		CommitLogCount:                    commitLogCountMin,
+		SnapshotSizeFactor:                snapshotSizeFactorDefault,
 		DigestEnabled:                     true,
 		CloseSessionTxnEnabled:            true,
 		SerializeLastProcessedZxidEnabled: true,

@@ -11,6 +11,10 @@ const (
 	snapRetainCountMin = 3
 	// snapCountMin is what ZooKeeper raises smaller values to.
 	snapCountMin = 2
+	// commitLogCountMin is what ZooKeeper raises smaller values to. commitLogCountMax keeps a slip of the hand from taking
+	// all memory.
+	commitLogCountMin = 500
+	commitLogCountMax = 1_000_000
 	// extraBytesMin is the least headroom of records on disk, as in ZooKeeper.
 	extraBytesMin = 1024
 	// juteBytesMin keeps the limit of a request above what the handshake and an empty multi need.

@@ -240,10 +240,10 @@ func (l *loader) applyFieldless(g given) {
 	if _, ok := lookup(g.key); ok {
 		return
 	}
-	remark, err, known := fieldless(g.key, g.value)
+	remark, known, err := fieldless(g.key, g.value)
 	if l.cfg.Ensemble != nil && err == nil {
-		if r, e, concerns := amongServers(g.key, g.value); concerns {
-			remark, err, known = r, e, true
+		if r, concerns, e := amongServers(g.key, g.value); concerns {
+			remark, known, err = r, true, e
 		}
 	}
 	switch {

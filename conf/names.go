@@ -8,8 +8,9 @@ import (
 // Keys without a field. ZooKeeper knows them, so they are not typing errors; this server needs nothing for them, cannot
 // do what they ask, or must not pretend to. A name that ends in a dot or a star stands for all names that begin so.
 
-// inert keys ask for nothing that a client or an operator could miss on a standalone server: threads and buffers of the
-// Java server, and what only an ensemble needs.
+// inert keys ask for nothing that a client or an operator could miss: threads and buffers of the Java server, and what
+// means something in an ensemble only. Whoever sets one of those in an ensemble is told by amongServers what it does not
+// do here.
 var inert = names(`
 	nio.numSelectorThreads nio.numWorkerThreads nio.directBufferBytes nio.shutdownTimeout
 	netty.advancedFlowControl.enabled netty.server.outstandingHandshake.limit
@@ -19,7 +20,7 @@ var inert = names(`
 	commitProcessor.shutdownTimeout request_throttler.shutdownTimeout
 	watchManagerName watcherCleanThreshold watcherCleanIntervalInSeconds watcherCleanThreadsNum
 	maxInProcessingDeadWatchers bitHashCacheSize pathStats. messageTracker.
-	maxWriteQueuePollTime commitLogCount snapshotSizeFactor db.autocreate enableEagerACLCheck
+	maxWriteQueuePollTime db.autocreate enableEagerACLCheck
 	jvm.pause.monitor jvm.pause.sleep.time.ms jvm.pause.info-threshold.ms jvm.pause.warn-threshold.ms
 	fips-mode kinit security.auth_to_local kerberos. requireKerberosConfig
 	quorum.cnxn.threads.size observerMasterPort syncEnabled observer.
@@ -97,28 +98,28 @@ var builtinProviders = names(`
 	org.apache.zookeeper.server.auth.IPAuthenticationProvider`)
 
 // fieldless judges a key without a field. known is false if ZooKeeper does not know it either.
-func fieldless(key, value string) (remark string, err error, known bool) {
+func fieldless(key, value string) (remark string, known bool, err error) {
 	if err = strictFieldless(key, value); err != nil {
-		return "", err, true
+		return "", true, err
 	}
 	if err = refusal(key, value); err != nil {
-		return "", err, true
+		return "", true, err
 	}
 	switch {
 	case family(inert, key) != "", key == "serverCnxnFactory":
-		return "", nil, true
+		return "", true, nil
 	case strings.HasPrefix(key, "authProvider.") && builtinProviders[value]:
-		return "", nil, true
+		return "", true, nil
 	case key == "metricsProvider.className" && strings.HasSuffix(value, ".DefaultMetricsProvider"):
-		return "", nil, true
+		return "", true, nil
 	case value == "false", value == "", key == "secureClientPort":
 		// Nothing is asked for that would be missing.
-		return "", nil, family(unsupported, key) != ""
+		return "", family(unsupported, key) != "", nil
 	}
 	if name := family(unsupported, key); name != "" {
-		return "no effect: " + unsupported[name], nil, true
+		return "no effect: " + unsupported[name], true, nil
 	}
-	return "", nil, false
+	return "", false, nil
 }
 
 // strictFieldless returns ZooKeeper's error for the value of a direct key.

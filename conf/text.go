@@ -11,7 +11,8 @@ var (
 	withoutEffect = names(`admin.enableServer admin.serverAddress admin.serverPort admin.commandURL admin.idleTimeout
 		flushDelay maxBatchSize electionAlg peerType`)
 	// ensembleOnly are those that a standalone server makes no use of.
-	ensembleOnly = names(`initLimit syncLimit connectToLearnerMasterLimit cnxTimeout electionPortBindRetry quorumListenOnAllIPs`)
+	ensembleOnly = names(`initLimit syncLimit connectToLearnerMasterLimit cnxTimeout electionPortBindRetry quorumListenOnAllIPs
+		commitLogCount snapshotSizeFactor`)
 )
 
 // String renders the effective configuration as a file that parses to the same configuration: first what was set, then

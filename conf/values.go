@@ -39,6 +39,21 @@ func propInt[T integer](name string, r reach, low, high int64, field func(*Confi
 	return key{name, r, set, showInt(field)}
 }
 
+// propFloat is a key that ZooKeeper reads with Double.parseDouble, and which falls back to the default with a line in the
+// log.
+func propFloat(name string, field func(*Config) *float64) key {
+	set := func(c *Config, v string) (string, error) {
+		f, err := strconv.ParseFloat(v, 64)
+		if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
+			return fmt.Sprintf("%q is not a number, the default %v is used, as ZooKeeper does", shown(v), *field(c)), nil
+		}
+		*field(c) = f
+		return "", nil
+	}
+	show := func(c *Config) (string, bool) { return strconv.FormatFloat(*field(c), 'g', -1, 64), true }
+	return key{name, property, set, show}
+}
+
 func showInt[T integer](field func(*Config) *T) func(*Config) (string, bool) {
 	return func(c *Config) (string, bool) { return strconv.FormatInt(int64(*field(c)), 10), true }
 }

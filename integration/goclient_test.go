@@ -3,7 +3,6 @@
 package integration
 
 import (
-	"errors"
 	"fmt"
 	"sort"
 	"strconv"
@@ -292,20 +291,6 @@ func (e goEnv) watches(t *testing.T) {
 	require.NoError(t, other.Delete("/g-watch/n", -1))
 	expectEvent(t, deleted, zk.EventNodeDeleted, "/g-watch/n")
 	expectEvent(t, children, zk.EventNodeDeleted, "/g-watch/n")
-}
-
-// retryLoss repeats an operation while the connection is lost; a set or delete may find that the lost try was applied.
-func retryLoss(t *testing.T, op func() error) error {
-	t.Helper()
-	deadline := time.Now().Add(waitTimeout)
-	for {
-		err := op()
-		if !errors.Is(err, zk.ErrConnectionClosed) && !errors.Is(err, zk.ErrNoServer) {
-			return err
-		}
-		require.True(t, time.Now().Before(deadline), "connected again")
-		time.Sleep(5 * time.Millisecond) // between two tries
-	}
 }
 
 func (e goEnv) watchesAfterReconnect(t *testing.T) {

@@ -23,7 +23,7 @@ type disk struct {
 func (d *disk) init() { d.cond.L = &d.mu }
 
 // add queues operations behind those that wait. It never waits itself; how many wait is bounded by how many requests the
-// replica lets in.
+// replica lets in, and at a learner by how much the leader sends before it is acknowledged.
 func (d *disk) add(ops []zab.PersistOp) {
 	if len(ops) == 0 {
 		return

@@ -2,8 +2,11 @@ package server
 
 import (
 	"net/netip"
+	"time"
 
+	"zabra/conf"
 	"zabra/server/replica"
+	"zabra/zab/zxid"
 )
 
 // What tests of whole servers need of the inside: the replica's own connections instead of sockets, the tree, and a purge
@@ -23,4 +26,22 @@ func (s *Server) Now() replica.Now { return s.clock.now() }
 // Purge removes old snapshots and logs without waiting for its hour. At most one purge may run.
 func (s *Server) Purge(done chan<- error) {
 	s.spawn(func() { done <- s.store.Purge(s.cfg.AutopurgeSnapRetainCount, s.verifySnapshot) })
+}
+
+// SnapshotsPassed occupies the place of the snapshot that is being written, has a member look for one that is not older
+// than after meanwhile, and gives the place back without a snapshot a moment later. It returns the point of what was found.
+func (s *Server) SnapshotsPassed(after zxid.Zxid) (zxid.Zxid, error) {
+	run := s.snaps.begin()
+	time.AfterFunc(20*time.Millisecond, func() { s.snaps.end(run) }) // after the member has begun to wait; if not, nothing is tested
+	t, err := s.member.newTransfer(after)
+	if err != nil {
+		return 0, err
+	}
+	return t.File().Zxid, t.Close()
+}
+
+// CatchUp returns what the settings for learners have become: the core's window, and the storage's share of a snapshot.
+func CatchUp(cfg *conf.Config) (windowEntries int, sizeFactor float64) {
+	s := &Server{cfg: cfg}
+	return s.windowEntries(), s.storageConfig().SnapshotSizeFactor
 }

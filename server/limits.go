@@ -89,6 +89,11 @@ const (
 	historyBytesMax = 1 << 20
 	// snapshotChunkBytes is how much of a snapshot goes to a learner in one piece.
 	snapshotChunkBytes = 256 << 10
+	// newSnapshotsMax is how many snapshots in a row are waited for to get one that is as new as a learner needs it: one
+	// that was begun before, and the next.
+	newSnapshotsMax = 2
+	// commitLogCountDefault is ZooKeeper's default and minimum of commitLogCount.
+	commitLogCountDefault = 500
 	// progressQuietMs is the least time between two signs of life of one transfer.
 	progressQuietMs = 100
 	// settleTime bounds how long a server that is about to hand over its role waits for its clients to take their

@@ -215,7 +215,7 @@ func TestMessagesAreBounded(t *testing.T) {
 	select {
 	case <-queued:
 		t.Fatal("a message was taken beyond the bound")
-	case <-time.After(20 * time.Millisecond):
+	case <-time.After(20 * time.Millisecond): // there is no sign of a goroutine that goes on waiting
 	}
 	require.Len(t, st.take(nil).inputs, 2)
 	require.Equal(t, 2, <-queued)
@@ -237,4 +237,17 @@ func TestJoinsSlowDownWhenTheyComeToNothing(t *testing.T) {
 	j.succeed()
 	j.end()
 	require.Zero(t, j.begin())
+}
+
+// What can be logged can be sent, or the server does not start.
+func TestRecordSizeOfMembers(t *testing.T) {
+	require.NoError(t, checkRecordSize(peer.EntryBytesMax))
+	require.ErrorContains(t, checkRecordSize(peer.EntryBytesMax+1), "lower jute.maxbuffer")
+}
+
+// The identities that travel with a request are a part of what it takes.
+func TestBytesOfARequest(t *testing.T) {
+	bare := messageBytes(&zab.Message{Request: &zab.Request{}})
+	full := messageBytes(&zab.Message{Request: &zab.Request{Body: make([]byte, 10), Identities: []zab.Identity{{Scheme: "ip", ID: "1.2.3.4"}, {Scheme: "x", ID: "y"}}}})
+	require.Equal(t, bare+10+9+2, full)
 }

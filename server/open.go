@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"fmt"
+	"math"
 	"path"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"zabra/internal/storage"
 	"zabra/internal/storage/vfs"
 	"zabra/server/replica"
+	"zabra/wire/peer"
 	"zabra/zab"
 	"zabra/znode"
 )
@@ -49,6 +51,11 @@ func (s *Server) open(opts Options) error {
 	if err != nil {
 		return &StartError{Stage: StageDataDir, Err: err}
 	}
+	if s.cfg.Ensemble != nil {
+		if err := checkRecordSize(s.store.RecordBytesMax()); err != nil {
+			return errors.Join(&StartError{Stage: StageConfig, Err: err}, s.store.Close())
+		}
+	}
 	if err := s.recover(); err != nil {
 		return errors.Join(&StartError{Stage: StageRecovery, Err: err}, s.store.Close())
 	}
@@ -62,8 +69,25 @@ func (s *Server) storageConfig() storage.Config {
 		SnapSizeLimitBytes: s.cfg.SnapSizeLimitKB * kb, LogSizeLimitBytes: s.cfg.TxnLogSizeLimitKB * kb,
 		Compression: s.cfg.SnapshotCompression, RecordBytesMax: s.fieldBytesMax(), NoForceSync: !s.cfg.ForceSync,
 		TrustEmpty: s.cfg.SnapshotTrustEmpty, NoAutocreate: !s.cfg.DatadirAutocreate,
-		SyncWarn: time.Duration(s.cfg.FsyncWarningThresholdMs) * time.Millisecond,
+		SyncWarn: time.Duration(s.cfg.FsyncWarningThresholdMs) * time.Millisecond, SnapshotSizeFactor: s.snapshotSizeFactor(),
 	}
+}
+
+// snapshotSizeFactor is the setting in the words of the storage, where 0 is the default.
+func (s *Server) snapshotSizeFactor() float64 {
+	if s.cfg.SnapshotSizeFactor == 0 {
+		return math.Inf(1)
+	}
+	return s.cfg.SnapshotSizeFactor
+}
+
+// checkRecordSize sees to it that a member of an ensemble can send all that it can log. A transaction that fits into no
+// frame would cut every connection to another member, again and again.
+func checkRecordSize(bytesMax int) error {
+	if bytesMax > peer.EntryBytesMax {
+		return fmt.Errorf("transactions of %d bytes can be logged, but only those of %d sent to other servers; lower jute.maxbuffer", bytesMax, peer.EntryBytesMax)
+	}
+	return nil
 }
 
 // fieldBytesMax bounds what is read from disk or out of a request as one piece.
@@ -103,8 +127,18 @@ func (s *Server) zabConfig(rec *replica.Recovered) (*zab.Config, error) {
 	return &zab.Config{
 		LastZxid: rec.LastZxid, Ensemble: s.cfg.Ensemble, ID: s.cfg.MyID, AcceptedEpoch: accepted, CurrentEpoch: current,
 		Ends: rec.Ends, Floor: max(rec.Floor, s.store.CutFloor()),
-		TickMs: tick, InitLimitMs: int64(s.cfg.InitLimitTicks) * tick, SyncLimitMs: int64(s.cfg.SyncLimitTicks) * tick,
+		WindowEntries: s.windowEntries(),
+		TickMs:        tick, InitLimitMs: int64(s.cfg.InitLimitTicks) * tick, SyncLimitMs: int64(s.cfg.SyncLimitTicks) * tick,
 	}, nil
+}
+
+// windowEntries is how many transactions the core keeps in memory for learners whatever their size is; 0 leaves that to
+// it. Its own measure, which goes by bytes, is at least as good as the default of commitLogCount.
+func (s *Server) windowEntries() int {
+	if s.cfg.CommitLogCount <= commitLogCountDefault {
+		return 0
+	}
+	return s.cfg.CommitLogCount
 }
 
 // snapshotOptions say what stands at a snapshot's end. A last zxid without a digest before it is read as a digest by a

@@ -183,6 +183,9 @@ func messageBytes(msg *zab.Message) int {
 	n += len(msg.Touches) * peerMessageBytes / 8
 	if msg.Request != nil {
 		n += len(msg.Request.Body)
+		for _, id := range msg.Request.Identities {
+			n += len(id.Scheme) + len(id.ID)
+		}
 	}
 	return n
 }

@@ -3,7 +3,7 @@
 //
 // The way through it: [New] recovers the data directory and binds the client port, [Server.Serve] runs until
 // [Server.Shutdown] or [Server.Close]. Inside, conn.run is the life of a connection, Server.stepLoop feeds the replica
-// and carries out what it asks for, disk.run makes transactions durable.
+// and carries out what it asks for, Server.diskLoop makes transactions durable.
 //
 // Goroutines. One accepts, one steps the replica, one writes and syncs the log, a few flush the output of steps, one logs
 // what the replica refuses. Each connection has one reader, which also answers its reads. A client that does not take its output gets a writer of its

@@ -7,7 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// setUserTimeout bounds how long what was sent may stay without an acknowledgement of the other system.
+// setUserTimeout bounds how long what was sent may stay without an acknowledgement of the other system. Where that
+// cannot be set, keep-alive has to notice a system that is gone.
 func setUserTimeout(tcp *net.TCPConn, d time.Duration) {
 	raw, err := tcp.SyscallConn()
 	if err != nil {

@@ -72,7 +72,7 @@ func (st *stepper) confirm(op *zab.PersistOp, state *replica.Recovered) {
 	if state != nil {
 		st.restores = append(st.restores, restore{len(st.inputs), state})
 	}
-	st.inputs = append(st.inputs, zab.Input{Kind: zab.InputPersisted, Token: op.Token, Generation: op.Generation})
+	st.inputs = append(st.inputs, zab.Input{Kind: zab.InputPersisted, Token: op.Token})
 	st.mu.Unlock()
 	st.wakeUp()
 }

@@ -62,8 +62,26 @@ func (m *member) snapshotAfter(after zxid.Zxid) (*storage.Transfer, error) {
 	return t, err
 }
 
-// newTransfer takes a new snapshot, which a learner needs to get past what the two logs do not have in common.
+// newTransfer takes a new snapshot, which a learner needs to get past what the two logs do not have in common. One that is
+// being written already may show an older state, so that a second one follows it.
 func (m *member) newTransfer(after zxid.Zxid) (*storage.Transfer, error) {
+	for attempt := 1; ; attempt++ {
+		if err := m.takeSnapshot(); err != nil {
+			return nil, err
+		}
+		t, err := m.s.store.OpenTransfer()
+		if err != nil || t.File().Zxid >= after {
+			return t, err
+		}
+		t.Close()
+		if attempt == newSnapshotsMax {
+			return nil, fmt.Errorf("the newest snapshot ends at %v, before %v", t.File().Zxid, after)
+		}
+	}
+}
+
+// takeSnapshot begins a snapshot, unless one is being written, and waits until it is written or given up.
+func (m *member) takeSnapshot() error {
 	if run := m.s.snaps.begin(); run != nil {
 		m.s.post(func() { m.s.openSnapshot(run) })
 	}
@@ -71,15 +89,10 @@ func (m *member) newTransfer(after zxid.Zxid) (*storage.Transfer, error) {
 		select {
 		case <-run.done:
 		case <-m.ctx.Done():
-			return nil, ErrServerClosed
+			return ErrServerClosed
 		}
 	}
-	t, err := m.s.store.OpenTransfer()
-	if err == nil && t.File().Zxid < after {
-		t.Close()
-		err = fmt.Errorf("the newest snapshot ends at %v, before %v", t.File().Zxid, after)
-	}
-	return t, err
+	return nil
 }
 
 // keep makes t the snapshot of this connection in place of an earlier one.

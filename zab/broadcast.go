@@ -30,19 +30,21 @@ func (n *Node) acknowledged(p *peer, z zxid.Zxid) {
 
 // advanceCommit commits what a quorum has on disk, as far as it is of this epoch: with it, all before is committed too.
 func (n *Node) advanceCommit() {
-	if !n.leader.established {
+	ld := &n.leader
+	if !ld.established {
 		return
 	}
-	acks := []zxid.Zxid{n.disk.durable}
-	for _, p := range n.leader.learners {
+	acks := append(ld.acks[:0], n.disk.durable)
+	for _, p := range ld.learners {
 		if p.stage >= stageLevel {
 			acks = append(acks, p.acked)
 		}
 	}
+	ld.acks = acks
 	slices.Sort(acks)
 	for i := len(acks) - 1; i >= 0 && acks[i] > n.committed; i-- {
 		z := acks[i]
-		if z.Epoch() != n.leader.epoch {
+		if z.Epoch() != ld.epoch {
 			return
 		}
 		if n.planted(PlantCommitMinority) || n.ackedByQuorum(z) {

@@ -64,35 +64,35 @@ func (d *disk) add(op PersistOp, m mark) Token {
 	return d.lastToken
 }
 
-func (d *disk) append(entries []Entry, generation uint32) {
+func (d *disk) append(entries []Entry) {
 	last := entries[len(entries)-1].Zxid
 	d.handed = last
-	d.add(PersistOp{Kind: PersistAppend, Generation: generation, Entries: entries}, mark{zxid: last})
+	d.add(PersistOp{Kind: PersistAppend, Entries: entries}, mark{zxid: last})
 }
 
-func (d *disk) setAccepted(e zxid.Epoch, generation uint32) Token {
-	return d.add(PersistOp{Kind: PersistSetAccepted, Generation: generation, Epoch: e}, mark{epoch: e})
+func (d *disk) setAccepted(e zxid.Epoch) Token {
+	return d.add(PersistOp{Kind: PersistSetAccepted, Epoch: e}, mark{epoch: e})
 }
 
-func (d *disk) setCurrent(e zxid.Epoch, generation uint32) Token {
-	return d.add(PersistOp{Kind: PersistSetCurrent, Generation: generation, Epoch: e}, mark{epoch: e})
+func (d *disk) setCurrent(e zxid.Epoch) Token {
+	return d.add(PersistOp{Kind: PersistSetCurrent, Epoch: e}, mark{epoch: e})
 }
 
 // truncate is durable knowledge at once in one direction: what is behind z does not count any more.
-func (d *disk) truncate(z zxid.Zxid, reload bool, generation uint32) {
+func (d *disk) truncate(z zxid.Zxid, reload bool) {
 	d.handed = z
 	d.durable = min(d.durable, z)
 	if reload {
 		d.restoring++
 	}
-	d.add(PersistOp{Kind: PersistTruncate, Generation: generation, Zxid: z, Reload: reload}, mark{zxid: z, load: reload})
+	d.add(PersistOp{Kind: PersistTruncate, Zxid: z, Reload: reload}, mark{zxid: z, load: reload})
 }
 
-func (d *disk) install(z zxid.Zxid, generation uint32) {
+func (d *disk) install(z zxid.Zxid) {
 	d.handed = z
 	d.durable = min(d.durable, z)
 	d.restoring++
-	d.add(PersistOp{Kind: PersistInstallSnapshot, Generation: generation, Zxid: z}, mark{zxid: z, load: true})
+	d.add(PersistOp{Kind: PersistInstallSnapshot, Zxid: z}, mark{zxid: z, load: true})
 }
 
 // hold keeps a message until all that was handed out so far is durable.

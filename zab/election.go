@@ -18,10 +18,8 @@ type election struct {
 	// ballots are the votes of this round by sender, settled those of servers that have a leader.
 	ballots, settled map[zxid.ServerID]Message
 	beganMs, tookMs  int64
-	// first is set until the first input tells the time.
-	first      bool
-	resendAtMs int64
-	resendMs   int64
+	resendAtMs       int64
+	resendMs         int64
 	// agreedAtMs is when a quorum agreed while others could still speak up; 0 if it has not.
 	agreedAtMs int64
 	// out are servers that have said they take no part at present: nobody waits for them. They may have said so while
@@ -74,7 +72,7 @@ func (n *Node) becomeLooking(why string) {
 
 // connectLimitMs is the present limit of that name.
 func (n *Node) connectLimitMs() int64 {
-	return min(n.cfg.InitLimitMs, connectLimitMs<<min(n.failures, 10))
+	return min(n.cfg.InitLimitMs, connectLimitMs<<min(n.failures, connectDoublingsMax))
 }
 
 // tryElection begins the election as soon as the disk is idle.
@@ -88,7 +86,7 @@ func (n *Node) tryElection() {
 	// A synchronisation that broke off leaves transactions of epochs that were never made current here. The log is a
 	// prefix of a leader's, so it holds the whole beginning of the epoch that it ends in.
 	if e := n.disk.durable.Epoch(); e > n.disk.current {
-		n.disk.setCurrent(e, n.generation)
+		n.disk.setCurrent(e)
 		return
 	}
 	n.election.running = true

@@ -15,7 +15,7 @@ type history struct {
 	// prev is the transaction right before entries.
 	prev    zxid.Zxid
 	entries []Entry
-	bytes   int // of the entries' payloads
+	bytes   int // of the entries: see entryBytes
 	// dropped are the bytes that trim has let go and the slice still holds.
 	dropped int
 	// ends are the last transactions of the epochs in the log, as far back as is known, ascending. The last one is the
@@ -53,10 +53,13 @@ func follows(prev, z zxid.Zxid) bool {
 // ZooKeeper names a snapshot so that was taken before the first one of an epoch.
 func beginning(prev, z zxid.Zxid) bool { return z.Counter() == 0 && z.Epoch() > prev.Epoch() }
 
+// entryBytes is what a transaction counts in every bound of memory.
+func entryBytes(e *Entry) int { return len(e.Payload) + entryOverheadBytes }
+
 // append adds entries that follow the last one.
 func (h *history) append(entries []Entry) {
 	for i := range entries {
-		h.bytes += len(entries[i].Payload)
+		h.bytes += entryBytes(&entries[i])
 		h.noteEnd(entries[i].Zxid)
 	}
 	h.entries = append(h.entries, entries...)
@@ -124,8 +127,8 @@ func (h *history) truncate(z zxid.Zxid) {
 		h.prev, h.entries, h.bytes = z, nil, 0
 	} else {
 		i := h.index(z)
-		for _, e := range h.entries[i:] {
-			h.bytes -= len(e.Payload)
+		for j := i; j < len(h.entries); j++ {
+			h.bytes -= entryBytes(&h.entries[j])
 		}
 		h.entries = h.entries[:i:i] // the next append makes a new slice
 	}
@@ -143,8 +146,8 @@ func (h *history) reset(z zxid.Zxid) { *h = newHistory(z, z, nil) }
 func (h *history) trim(z zxid.Zxid, countMin, bytesMax int) {
 	n, limit := 0, h.index(z)
 	for n < limit && (h.bytes > 4*bytesMax && bytesMax > 0 || len(h.entries)-n > countMin && h.bytes > bytesMax) {
-		h.bytes -= len(h.entries[n].Payload)
-		h.dropped += len(h.entries[n].Payload) + entryOverheadBytes
+		size := entryBytes(&h.entries[n])
+		h.bytes, h.dropped = h.bytes-size, h.dropped+size
 		n++
 	}
 	if n == 0 {

@@ -59,7 +59,7 @@ func TestHistoryAppendAndAfter(t *testing.T) {
 	h.append(entries(1, zxid.Make(1, 3), zxid.Make(1, 4), zxid.Make(3, 1)))
 	require.Equal(t, zxid.Make(3, 1), h.last())
 	require.Equal(t, []zxid.Zxid{zxid.Make(1, 4), zxid.Make(3, 1)}, h.ends)
-	require.Equal(t, 3, h.bytes)
+	require.Equal(t, 3*(1+entryOverheadBytes), h.bytes)
 
 	cases := []struct {
 		name    string
@@ -123,7 +123,7 @@ func TestHistoryTruncate(t *testing.T) {
 		h.truncate(c.to)
 		require.Equal(t, c.to, h.last(), "to %v", c.to)
 		require.Len(t, h.entries, c.left, "to %v", c.to)
-		require.Equal(t, 10*c.left, h.bytes, "to %v", c.to)
+		require.Equal(t, c.left*(10+entryOverheadBytes), h.bytes, "to %v", c.to)
 		require.Equal(t, c.ends, h.ends, "to %v", c.to)
 		require.Equal(t, c.after, h.has(zxid.Make(2, 1)), "to %v", c.to)
 		h.append(entries(1, zxid.Make(9, 1)))
@@ -145,18 +145,19 @@ func TestHistoryReset(t *testing.T) {
 func TestHistoryTrim(t *testing.T) {
 	cases := []struct {
 		name            string
-		bytes           int
+		bytes           int // of each payload
 		upTo            uint32
 		countMin, limit int
 		left            int
 	}{
-		{"few and small", 1, 10, 3, 100, 10},
-		{"many, and too many bytes for that", 10, 10, 3, 50, 5},
-		{"few, and far too many bytes", 100, 10, 20, 125, 5},
-		{"down to the fewest", 10, 10, 8, 30, 8},
+		{"few and small", 1, 10, 3, 10 * (1 + entryOverheadBytes), 10},
+		{"many, and too many bytes for that", 10, 10, 3, 5 * (10 + entryOverheadBytes), 5},
+		{"few, and far too many bytes", 100, 10, 20, 5 * (100 + entryOverheadBytes) / 4, 5},
+		{"down to the fewest", 10, 10, 8, 3 * (10 + entryOverheadBytes), 8},
 		{"not what is still needed", 100, 4, 0, 10, 6},
 		{"by number alone", 1, 10, 3, 0, 3},
 		{"everything", 1, 10, 0, 0, 0},
+		{"everything, though the payloads are empty", 0, 10, 0, 0, 0},
 	}
 	for _, c := range cases {
 		h := newHistory(0, 0, nil)
@@ -166,7 +167,7 @@ func TestHistoryTrim(t *testing.T) {
 		held, _ := h.after(0, zxid.Make(1, 10))
 		h.trim(zxid.Make(1, c.upTo), c.countMin, c.limit)
 		require.Len(t, h.entries, c.left, c.name)
-		require.Equal(t, c.left*c.bytes, h.bytes, c.name)
+		require.Equal(t, c.left*(c.bytes+entryOverheadBytes), h.bytes, c.name)
 		require.Equal(t, zxid.Make(1, 10), h.last(), c.name)
 		require.Equal(t, []zxid.Zxid{zxid.Make(1, 10)}, h.ends[len(h.ends)-1:], c.name)
 		_, ok := h.after(h.prev, zxid.Make(1, 10))

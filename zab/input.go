@@ -29,12 +29,11 @@ type Input struct {
 	// NowMs is a monotonic clock in milliseconds. It never goes back.
 	NowMs int64
 
-	Entries    []Entry // InputPropose
-	Token      Token   // InputPersisted
-	Generation uint32  // InputPersisted: as in the operation that is confirmed
-	Message    *Message
-	Peer       zxid.ServerID
-	Conn       ConnID
-	History    *History
-	ID         uint64
+	Entries []Entry // InputPropose
+	Token   Token   // InputPersisted
+	Message *Message
+	Peer    zxid.ServerID
+	Conn    ConnID
+	History *History
+	ID      uint64
 }

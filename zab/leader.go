@@ -23,6 +23,8 @@ type leader struct {
 	initialLast zxid.Zxid
 	// learners are ordered by connection.
 	learners []*peer
+	// acks is scratch of advanceCommit, which runs for every acknowledgement.
+	acks []zxid.Zxid
 	// deadlineMs bounds the present phase until the leadership is established.
 	deadlineMs int64
 	// lost are voters that say they follow another server, until they connect.
@@ -50,7 +52,6 @@ type peer struct {
 	id     zxid.ServerID
 	voter  bool
 	stage  stage
-	info   Message // FOLLOWERINFO or OBSERVERINFO
 	answer Message // ACKEPOCH
 	// deadlineMs is when the learner counts as gone if nothing is heard.
 	deadlineMs int64
@@ -268,7 +269,7 @@ func (n *Node) handleInfo(p *peer, m *Message) {
 		n.dropLearner(p.conn, fmt.Sprintf("it claims to have accepted epoch %d", m.Epoch))
 		return
 	}
-	p.stage, p.info = stageInfo, *m
+	p.stage = stageInfo
 	if p.voter {
 		n.epochSeen = max(n.epochSeen, m.Epoch)
 		if n.leader.chosen && m.Epoch > n.leader.epoch {
@@ -297,7 +298,7 @@ func (n *Node) chooseEpoch() {
 		return
 	}
 	ld.deadlineMs = n.nowMs + n.cfg.InitLimitMs
-	n.disk.setAccepted(ld.epoch, n.generation)
+	n.disk.setAccepted(ld.epoch)
 }
 
 // askEpoch sends LEADERINFO to a learner that waits for it.
@@ -352,7 +353,7 @@ func (n *Node) beginSynchronization() {
 	}
 	n.phase = PhaseSynchronization
 	ld.deadlineMs = n.nowMs + n.cfg.InitLimitMs
-	ld.current = n.disk.setCurrent(ld.epoch, n.generation)
+	ld.current = n.disk.setCurrent(ld.epoch)
 	for _, p := range ld.learners {
 		if p.stage == stagePromised {
 			n.beginSync(p)

@@ -216,7 +216,7 @@ func (n *Node) handleLeaderInfo(m *Message) error {
 		if n.planted(PlantAckEpochEarly) {
 			n.sendLeader(answer)
 		}
-		n.disk.setAccepted(m.Epoch, n.generation)
+		n.disk.setAccepted(m.Epoch)
 	}
 	l.epoch = m.Epoch
 	n.phase = PhaseSynchronization
@@ -251,7 +251,7 @@ func (n *Node) handleTrunc(m *Message) error {
 		z++
 	}
 	if z < n.hist.last() {
-		n.disk.truncate(z, z < n.applied, n.generation)
+		n.disk.truncate(z, z < n.applied)
 		n.hist.truncate(z)
 		n.applied = min(n.applied, z)
 	}
@@ -263,7 +263,7 @@ func (n *Node) installSnapshot() {
 	l := &n.learner
 	z := l.snapshot.Zxid
 	l.snapshot, l.synced = nil, true
-	n.disk.install(z, n.generation)
+	n.disk.install(z)
 	n.hist.reset(z)
 	n.applied = z
 	n.heardLeader()
@@ -321,11 +321,11 @@ func (n *Node) handleNewLeader(m *Message) error {
 	l.newLeader = true
 	answer := Message{Kind: MessageAckNewLeader, Epoch: m.Epoch, Zxid: n.hist.last()}
 	if n.planted(PlantEpochBeforeHistory) {
-		n.disk.setCurrent(m.Epoch, n.generation)
+		n.disk.setCurrent(m.Epoch)
 		n.appendFresh()
 	} else {
 		n.appendFresh()
-		n.disk.setCurrent(m.Epoch, n.generation)
+		n.disk.setCurrent(m.Epoch)
 	}
 	if n.planted(PlantAckNewLeaderEarly) {
 		n.sendLeader(answer)

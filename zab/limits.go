@@ -4,16 +4,17 @@ const (
 	// windowEntriesMin is how many committed transactions are kept in memory for learners whatever their size is, within
 	// four times windowBytesMax. It is ZooKeeper's default and minimum of commitLogCount.
 	windowEntriesMin = 500
-	// windowBytesMax bounds the payloads in memory of transactions that are applied here.
+	// windowBytesMax bounds the transactions in memory that are applied here: their payloads, and entryOverheadBytes for
+	// each.
 	windowBytesMax = 16 << 20
-	// windowBehindBytesMax bounds the payloads that a leader keeps for learners that are level and do not keep up.
+	// windowBehindBytesMax bounds what a leader keeps for learners that are level and do not keep up, counted likewise.
 	windowBehindBytesMax = 128 << 20
 	// inflightBytesMax bounds what was sent to one learner and is not acknowledged. Beyond it the learner is served again
 	// when it has answered, from memory or from disk.
 	inflightBytesMax = 8 << 20
 	// proposalBytesMax bounds the payloads of one PROPOSAL, if it has more than one transaction.
 	proposalBytesMax = 512 << 10
-	// entryOverheadBytes is what a transaction counts beyond its payload.
+	// entryOverheadBytes is what a transaction counts beyond its payload, in memory and on the way.
 	entryOverheadBytes = 64
 
 	// finalizeWaitMs is how long an election waits for voters that can be reached and have not agreed, once a quorum has.
@@ -22,6 +23,8 @@ const (
 	// enough of them, before it looks again; initLimit if that is less. It doubles with each role that comes to nothing,
 	// until one serves: connections may be slow.
 	connectLimitMs = 1000
+	// connectDoublingsMax is how often connectLimitMs doubles at most: to 17 minutes, beyond any initLimit of use.
+	connectDoublingsMax = 10
 	// epochLeapMax is how far the accepted epoch of a voter may be ahead of all that is known here.
 	epochLeapMax = 1 << 20
 	// resendMinMs and resendMaxMs bound the time after which a server that is looking for a leader says so again. The

@@ -135,18 +135,17 @@ func (n *Node) Step(in Input) {
 	n.takeCommitted()
 }
 
-// Propose orders entries. Their zxids must be those that NextZxid told, one after the other.
+// Propose orders entries. Their zxids must be those that NextZxid told, one after the other. It is short for Step with
+// InputPropose at the time of the last input.
 func (n *Node) Propose(entries ...Entry) {
 	n.Step(Input{Kind: InputPropose, NowMs: n.nowMs, Entries: entries})
 }
 
-// Persisted confirms all persist operations up to tok.
+// Persisted confirms all persist operations up to tok. It is short for Step with InputPersisted at the time of the last
+// input.
 func (n *Node) Persisted(tok Token) {
-	n.Step(Input{Kind: InputPersisted, NowMs: n.nowMs, Token: tok, Generation: n.generation})
+	n.Step(Input{Kind: InputPersisted, NowMs: n.nowMs, Token: tok})
 }
-
-// LastCommitted returns the zxid of the newest transaction known to be committed.
-func (n *Node) LastCommitted() zxid.Zxid { return n.committed }
 
 // Outstanding returns how many transactions of the log are not applied.
 func (n *Node) Outstanding() int { return len(n.hist.entries) - n.hist.index(n.applied) }
@@ -227,7 +226,7 @@ func (n *Node) appendFresh() {
 		panic(fmt.Sprintf("zab: the disk was given %v, which the log does not have", n.disk.handed))
 	}
 	if len(fresh) > 0 {
-		n.disk.append(fresh, n.generation)
+		n.disk.append(fresh)
 	}
 }
 

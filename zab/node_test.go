@@ -45,7 +45,7 @@ func TestFixedEpochCommitsOnlyWhatIsDurable(t *testing.T) {
 
 	n.Persisted(tok1)
 	require.Equal(t, first, committed(n.Ready()))
-	require.Equal(t, first[1], n.LastCommitted())
+	require.Equal(t, first[1], n.Status().LastCommitted)
 	n.Persisted(tok1)
 	require.Empty(t, n.Ready().Committed, "a token confirmed twice commits nothing twice")
 	n.Persisted(tok2)

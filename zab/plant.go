@@ -60,6 +60,9 @@ var plantNames = [...]string{
 	"vote-while-writing", "commit-ahead", "snapshot-too-old",
 }
 
+// Each bug has one name; otherwise this does not compile.
+var _ = [1]struct{}{}[plantsEnd-1<<len(plantNames)]
+
 // Plants lists the bugs with their names.
 func Plants() map[string]Plant {
 	m := make(map[string]Plant, len(plantNames))

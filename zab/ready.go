@@ -21,12 +21,11 @@ const (
 // InputPersisted; several may be outstanding.
 type PersistOp struct {
 	Kind PersistKind
-	// Token confirms this operation and all before it.
-	Token Token
-	// Generation is that of the role which asked; a confirmation for a role that has ended is ignored.
-	Generation uint32
-	Entries    []Entry   // PersistAppend
-	Zxid       zxid.Zxid // PersistTruncate, PersistInstallSnapshot
+	// Token confirms this operation and all before it. A confirmation counts whatever the role is by then: no role begins
+	// to vote before the disk has done what the one before gave it.
+	Token   Token
+	Entries []Entry   // PersistAppend
+	Zxid    zxid.Zxid // PersistTruncate, PersistInstallSnapshot
 	// Reload, of PersistTruncate, says that the state has applied more than is left: the shell loads it anew from disk
 	// after the truncation, as after PersistInstallSnapshot, and hands it over before it confirms the token.
 	Reload bool

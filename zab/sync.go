@@ -27,20 +27,25 @@ func (n *Node) beginSync(p *peer) {
 	}
 }
 
-// startFrom sends DIFF or TRUNC: the learner's log is to end at z, and goes on from there.
+// startFrom sends the header, if what follows z is in memory: the learner's log is to end at z, and goes on from there.
 func (n *Node) startFrom(p *peer, z zxid.Zxid) {
-	kind := MessageTrunc
-	if z == p.answer.Zxid {
-		kind = MessageDiff
-	}
 	if !n.hist.has(z) && z != n.hist.prev {
 		// It has to be read from disk. If the log does not reach back, a snapshot is sent instead of the header.
 		p.sent = z
 		n.askHistory(p, HistoryRequest{After: z})
 		return
 	}
+	n.sendHeader(p, z)
+}
+
+// sendHeader sends DIFF if the learner's log ends at z, otherwise TRUNC.
+func (n *Node) sendHeader(p *peer, z zxid.Zxid) {
+	header := MessageTrunc
+	if z == p.answer.Zxid {
+		header = MessageDiff
+	}
 	p.header, p.sent, p.acked = false, z, z
-	n.send(Message{Kind: kind, To: p.id, Conn: p.conn, Zxid: z})
+	n.send(Message{Kind: header, To: p.id, Conn: p.conn, Zxid: z})
 }
 
 func (n *Node) askHistory(p *peer, r HistoryRequest) {
@@ -92,12 +97,7 @@ func (n *Node) startOnDisk(p *peer, h *History) {
 		n.askHistory(p, HistoryRequest{After: h.After, SnapshotOnly: true})
 		return
 	}
-	kind := MessageTrunc
-	if z == p.answer.Zxid {
-		kind = MessageDiff
-	}
-	p.header, p.sent, p.acked = false, z, z
-	n.send(Message{Kind: kind, To: p.id, Conn: p.conn, Zxid: z})
+	n.sendHeader(p, z)
 	if len(h.Entries) > 0 {
 		n.sendFromDisk(p, h.Entries)
 	}
@@ -168,7 +168,7 @@ func (n *Node) pump(p *peer) {
 func firstBatch(entries []Entry) []Entry {
 	bytes := 0
 	for i := range entries {
-		bytes += len(entries[i].Payload) + entryOverheadBytes
+		bytes += entryBytes(&entries[i])
 		if bytes > proposalBytesMax && i > 0 {
 			return entries[:i:i]
 		}
@@ -190,7 +190,7 @@ func (n *Node) sendEntries(p *peer, entries []Entry) {
 	n.send(Message{Kind: kind, To: p.id, Conn: p.conn, Zxid: p.sent, Entries: entries, Committed: committed})
 	f := flight{last: last, sentMs: n.nowMs}
 	for i := range entries {
-		f.bytes += len(entries[i].Payload) + entryOverheadBytes
+		f.bytes += entryBytes(&entries[i])
 	}
 	p.sent, p.committed = last, max(p.committed, committed)
 	p.inflight, p.bytes = append(p.inflight, f), p.bytes+f.bytes

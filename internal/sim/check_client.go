@@ -2,6 +2,7 @@ package sim
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,20 +14,15 @@ import (
 
 // pop is E-17: replies come in the order of the requests.
 func (c *client) pop(h *wire.ReplyHeader) *request {
-	c.dropPings()
+	if len(c.sent) > 0 && c.sent[0].op == wire.OpPing { // a ping is answered in its turn
+		c.w.fail("E-17", "client %d gets a reply before that to its ping", c.index)
+	}
 	if len(c.sent) == 0 || c.sent[0].xid != h.Xid {
 		c.w.fail("E-17", "client %d gets a reply to %d out of turn", c.index, h.Xid)
 	}
 	r := c.sent[0]
 	c.sent = c.sent[1:]
 	return r
-}
-
-// dropPings passes over pings that were not answered, which must not happen: a ping is answered in its turn.
-func (c *client) dropPings() {
-	if len(c.sent) > 0 && c.sent[0].op == wire.OpPing {
-		c.w.fail("E-17", "client %d gets a reply before that to its ping", c.index)
-	}
 }
 
 func (c *client) popPing() {
@@ -137,7 +133,7 @@ func (c *client) checkWrite(r *request, h *wire.ReplyHeader, d *jute.Decoder) {
 		return
 	case t.z != h.Zxid && h.Zxid > 0:
 		w.fail("E-17", "client %d is told %v for its request %d, which is transaction %v", c.index, h.Zxid, r.xid, t.z)
-	case r.code != h.Err && r.op != wire.OpMulti:
+	case r.code != h.Err:
 		w.fail("E-17", "client %d is told %v for its request %d, and transaction %v says %v", c.index, h.Err, r.xid, t.z, r.code)
 	}
 	if r.healed && r.sentAt >= w.outageAt && h.Err == wire.CodeOK {
@@ -162,17 +158,47 @@ func (c *client) checkWrite(r *request, h *wire.ReplyHeader, d *jute.Decoder) {
 			w.fail("E-17", "client %d gets the stat %+v for its write %v of %s; true is %+v", c.index, stat, t.z, r.path, want.stat)
 		}
 		c.versions[r.path] = stat.Version
+	case wire.OpMulti:
+		c.checkMulti(r, d)
 	case wire.OpCloseSession:
 		c.session, c.password, c.watches = 0, nil, nil
 	}
 }
 
-// checkReplied looks at a reply as it leaves the server: whoever is told of a transaction is told by a server that has it
-// on its disk.
+// checkMulti is E-17 for the parts of a multi: each result is that of the part in its place, or the error that is there.
+func (c *client) checkMulti(r *request, d *jute.Decoder) {
+	got, err := wire.DecodeMultiResults(d, nil)
+	if err != nil || len(got) != len(r.results) {
+		c.w.fail("E-17", "client %d gets %d results for the %d parts of its request %d: %v", c.index, len(got), len(r.results), r.xid, err)
+	}
+	for i := range got {
+		g, want := &got[i], &r.results[i]
+		ok := g.Op == want.Op && g.Err == want.Err
+		switch g.Op {
+		case wire.OpCreate:
+			ok = ok && bytes.Equal(g.Path, want.Path)
+		case wire.OpSetData:
+			ok = ok && g.Stat == c.w.ghost.at(r.path, r.txn.z).stat
+		}
+		if !ok {
+			c.w.fail("E-17", "client %d is told %+v of part %d of its request %d; transaction %v says %+v", c.index, *g, i, r.xid, r.txn.z, *want)
+		}
+	}
+}
+
+// checkReplied looks at a frame as it leaves the server. It is LOCAL: whoever is told of a transaction is told by a server
+// that has it on its disk.
 func (cc *clientConn) checkReplied(frame []byte) {
 	if !cc.answered {
 		cc.answered = true
 		cc.checkHandshake(frame)
+		return
+	}
+	var h wire.ReplyHeader
+	d := jute.NewDecoder(frame, fieldBytesMax)
+	h.Decode(&d)
+	if s := cc.s; h.Zxid > 0 && !s.durable.has(h.Zxid) {
+		s.w.fail("LOCAL", "s%d tells client %d of %v, and its disk ends at %v", s.id, cc.c.index, h.Zxid, s.durable.last())
 	}
 }
 
@@ -289,6 +315,15 @@ func (g *ghost) checkRequest(t *txn, body *znode.Txn) {
 		g.w.fail("E-07", "transaction %v (%v %s) is not what request %d of session %v asked for (%v %s)", t.z, t.op, body.Path, t.cxid, t.session,
 			r.op, r.path)
 	}
+	failed := slices.ContainsFunc(body.Multi, func(part znode.Txn) bool { return part.Type == wire.OpError })
+	for i := range body.Multi {
+		part := &body.Multi[i]
+		result := wire.MultiResult{Op: part.Type, Err: part.Err, Path: bytes.Clone(part.Path)}
+		if failed {
+			result.Op = wire.OpError // those before the one that was refused have the code OK
+		}
+		r.results = append(r.results, result)
+	}
 }
 
 func (r *request) matches(op wire.Op, body *znode.Txn) bool {
@@ -304,9 +339,39 @@ func (r *request) matches(op wire.Op, body *znode.Txn) bool {
 	case wire.OpDelete:
 		return op == r.op && r.created == r.path
 	case wire.OpMulti:
-		return op == r.op && len(body.Multi) == len(r.multi)
+		return op == r.op && matchParts(body.Multi, r.multi)
 	}
 	return op == r.op
+}
+
+// matchParts compares the parts of a multi. The first that is refused is an error, and so is everything behind it.
+func matchParts(got []znode.Txn, want []wire.MultiOp) bool {
+	if len(got) != len(want) {
+		return false
+	}
+	failed := false
+	for i := range want {
+		isError := got[i].Type == wire.OpError
+		if failed && !isError || !isError && !matchPart(&got[i], &want[i]) {
+			return false
+		}
+		failed = isError
+	}
+	return true
+}
+
+func matchPart(got *znode.Txn, want *wire.MultiOp) bool {
+	if got.Type != want.Op {
+		return false
+	}
+	switch want.Op {
+	case wire.OpCreate: // all of them are sequential
+		return bytes.HasPrefix(got.Path, want.Create.Path) && len(got.Path) == len(want.Create.Path)+sequenceDigits &&
+			bytes.Equal(got.Data, want.Create.Data)
+	case wire.OpSetData:
+		return bytes.Equal(got.Path, want.Path) && bytes.Equal(got.Data, want.Data)
+	}
+	return bytes.Equal(got.Path, want.Path) && got.Version == want.Version+1 // of a check
 }
 
 // sequenceDigits is the length of the number at the end of a sequential name.

@@ -124,8 +124,6 @@ func (g *ghost) checkCommitQuorum(s *server, z zxid.Zxid) {
 
 // checkRecoverable is E-15 and E-16: whichever quorum of servers starts again after all have crashed now, the one that
 // wins its election has everything that is committed.
-func (g *ghost) checkRecoverable() { g.w.checkRecoverable() }
-
 func (w *world) checkRecoverable() {
 	last := w.ghost.last()
 	for _, id := range w.ensemble.Voters() {

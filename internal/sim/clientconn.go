@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"fmt"
 	"net/netip"
 	"slices"
 
@@ -132,6 +131,3 @@ func (cc *clientConn) leave() {
 	at := max(cc.lastIn, w.queue.now+w.net.clientLatency())
 	w.queue.add(event{at: at, srv: cc.s, life: cc.life, run: cc.cut})
 }
-
-// String names the connection.
-func (cc *clientConn) String() string { return fmt.Sprintf("client %d at s%d", cc.c.index, cc.s.id) }

@@ -215,7 +215,7 @@ func (d *disk) perform(n int) {
 	d.queue = append(d.queue[:0:0], d.queue[n:]...)
 	d.busy = false
 	s.w.note(s.id, "has persisted", int64(last.Token), int64(s.durable.last()))
-	s.input(zab.Input{Kind: zab.InputPersisted, Token: last.Token, Generation: last.Generation})
+	s.input(zab.Input{Kind: zab.InputPersisted, Token: last.Token})
 	d.maybeSnapshot()
 	d.kick()
 }

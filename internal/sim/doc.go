@@ -12,13 +12,13 @@
 // # Assumptions
 //
 // A world keeps to what the protocol may rely on: connections between servers deliver in order and lose only a suffix, a
-// disk keeps what it has synced and may lose or tear everything else (internal/storage/README.md), clocks do not run back
-// and drift by 3 % at most, processes may stand still for any time. A disk is emptied only if nobody loses a promise by
-// that: see server.maybeWipe.
+// disk keeps what it has synced and may lose or tear everything else (internal/storage/README.md), monotonic clocks do not
+// run back and drift by 3 % at most, wall clocks jump, processes may stand still for any time. A disk is emptied only if
+// nobody loses a promise by that: see server.maybeWipe.
 //
 // # Invariants
 //
-// The numbers are those of the list of invariants in the design of the ensemble.
+// The numbers are used in docs/bugs.md too.
 //
 //	E-01  one leadership per epoch                                checkLeadership, checkEstablished
 //	E-02  epochs on disk only grow, current <= accepted           checkEpoch, checkRecoveredEpochs
@@ -59,10 +59,11 @@
 //	E-36  observers get a beginning of what is committed          checkStream, checkApplied
 //	E-37  sync shows everything committed before it               client.checkReply
 //	E-38  after the faults one leader serves and all follow       world.prove
-//	E-39  after the faults every client can write                 world.prove, world.close
+//	E-39  after the faults every client can write, and even while  world.prove, world.close, world.checkBusy
+//	      they strike the clients get on
 //
-// E-32 and E-33 belong to reconfiguration, E-40 to the comparison with ZooKeeper's own servers. Four more have no number
-// there: WATCH (a client is told of what it watches before it sees anything of it, and of nothing else), LOCAL (nothing is
-// applied that is not on the server's own disk), D-50 (a leader has as much as each of those who promised to follow it) and
-// PANIC.
+// E-32 and E-33 belong to reconfiguration, E-40 to the comparison with ZooKeeper's own servers. Five more have no
+// number: WATCH (a client is told of what it watches before it sees anything of it, and of nothing else), LOCAL (nothing is
+// applied, and nobody is told anything, that is not on the server's own disk), D-50 (a leader has as much as each of those
+// who promised to follow it), WORLD (as many faults strike as a world is to have) and PANIC.
 package sim

@@ -1,6 +1,9 @@
 package sim
 
-import "zabra/zab"
+import (
+	"zabra/zab"
+	"zabra/zab/zxid"
+)
 
 // electionLink is the connection between two servers for the election. Either side may come to know of its end late.
 type electionLink struct {
@@ -142,7 +145,7 @@ func (l *electionLink) noticed(loud bool) Micros {
 }
 
 // unblocked lets held notifications go.
-func (l *electionLink) unblocked(a, b zabID) {
+func (l *electionLink) unblocked(a, b zxid.ServerID) {
 	for i, s := range l.ends {
 		if s.id == a && l.ends[1-i].id == b && l.live {
 			l.pipes[i].unstall()

@@ -231,14 +231,19 @@ func (w *world) trigger(s *server, p point) {
 	}
 }
 
-// strike lets a fault happen. at is the server at which the moment was that it waited for.
+// strike lets a fault happen, now or as soon as there is something that it can hit. at is the server at which the moment was
+// that it waited for.
 func (w *world) strike(f *Fault, at *server) {
 	if w.healed {
 		return
 	}
 	s := w.victim(f, at)
-	if s == nil {
+	if !f.finds(s) {
+		w.after(strikeAgain, func() { w.strike(f, nil) })
 		return
+	}
+	for f.Other == s.id { // nothing goes from a server to itself
+		f.Other = zxid.ServerID(1 + w.rnd.IntN(len(w.servers)))
 	}
 	w.count.Faults++
 	w.noteText(s.id, "FAULT", "%v", f)
@@ -250,7 +255,7 @@ func (w *world) strike(f *Fault, at *server) {
 // victim is the server that a fault hits.
 func (w *world) victim(f *Fault, at *server) *server {
 	switch {
-	case at != nil:
+	case at != nil && at.running:
 		return at
 	case f.Server != 0 && w.server(f.Server).running:
 		return w.server(f.Server)
@@ -265,6 +270,17 @@ func (w *world) victim(f *Fault, at *server) *server {
 		}
 	}
 	return w.servers[first]
+}
+
+// finds reports whether there is anything at s that the fault can hit: only then is it one.
+func (f *Fault) finds(s *server) bool {
+	switch f.Kind {
+	case FaultBreak, FaultHalfOpen:
+		return s.running && len(s.conns) > 0
+	case FaultClients:
+		return s.running && len(s.clientConns) > 0
+	}
+	return s.running
 }
 
 // hit does what the kind of the fault says.

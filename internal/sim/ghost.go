@@ -180,7 +180,7 @@ func (g *ghost) commitUpTo(s *server, z zxid.Zxid, epoch zxid.Epoch) {
 		g.committed = append(g.committed, t)
 		g.apply(t)
 	}
-	g.checkRecoverable()
+	g.w.checkRecoverable()
 }
 
 // apply moves the state on and takes note of what the transaction changed.

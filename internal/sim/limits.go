@@ -18,17 +18,18 @@ const (
 	// Faults strike between these. Clients work from the beginning to the end of it.
 	faultsFrom = 1500 * millisecond
 	faultsTo   = 30 * second
-	// opsMin is how many operations the clients of a world complete at least; a world that is slower lasts longer, up to
-	// faultsExtended.
+	// opsMin is how many operations the clients of a world complete at least, and faultsMin how many faults strike; a world
+	// that is slower lasts longer, up to faultsExtended, and fails if it has not got there then.
 	opsMin         = 200
+	faultsMin      = 5
 	faultsExtended = 120 * second
+	// strikeAgain is when a fault that found nothing to hit tries again.
+	strikeAgain = 250 * millisecond
 	// livenessBound is how long after the end of the faults a leader must serve, all servers must be level, and every
 	// client must have written something.
 	livenessBound = 20 * second
 	// quietBound is how long everything may take to come to rest after the clients have stopped.
 	quietBound = 10 * second
-	// faultsMin is the fewest faults of a world.
-	faultsMin = 5
 	// stepsMax ends a world that does not end by itself.
 	stepsMax = 3_000_000
 )

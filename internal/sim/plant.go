@@ -11,7 +11,8 @@ import (
 	"zabra/zab"
 )
 
-// HostPlant is a set of bugs of the machinery around the core, planted for showing that they are found.
+// HostPlant is a set of bugs of the machinery around the core, planted for showing that they are found: mutations, in the
+// literature.
 type HostPlant uint32
 
 const (
@@ -34,10 +35,11 @@ var hostPlantNames = map[string]HostPlant{
 
 // PlantNames lists the bugs that can be planted.
 func PlantNames() []string {
-	names := slices.Collect(maps.Keys(zab.Plants()))
-	names = slices.AppendSeq(names, maps.Keys(hostPlantNames))
-	slices.Sort(names)
-	return names
+	all := maps.Clone(hostPlantNames)
+	for name := range zab.Plants() { // order: the names are sorted below
+		all[name] = 0
+	}
+	return slices.Sorted(maps.Keys(all))
 }
 
 // ParsePlant finds a bug by its name.

@@ -7,8 +7,6 @@ import (
 	"zabra/zab/zxid"
 )
 
-type zabID = zxid.ServerID
-
 // quorumConn is a connection between a learner, which is ends[0], and its leader.
 type quorumConn struct {
 	n      *network

@@ -35,6 +35,8 @@ type request struct {
 	txn     *txn
 	created string
 	code    wire.Code
+	// results is what the reply to a multi has to say, without the stats.
+	results []wire.MultiResult
 	// refused is set when the client was told that nothing came of it.
 	refused bool
 	healed  bool // sent after the faults

@@ -1,6 +1,9 @@
 package sim
 
-import "zabra/zab"
+import (
+	"zabra/zab"
+	"zabra/zab/zxid"
+)
 
 // send passes a message of the core on to the network, after a look at what it promises.
 func (s *server) send(in *zab.Message) {
@@ -29,7 +32,7 @@ func (s *server) send(in *zab.Message) {
 }
 
 // link returns the election link between two servers.
-func (n *network) link(a, b zabID) *electionLink {
+func (n *network) link(a, b zxid.ServerID) *electionLink {
 	for _, l := range n.links {
 		if l.ends[0].id == a && l.ends[1].id == b || l.ends[0].id == b && l.ends[1].id == a {
 			return l

@@ -3,6 +3,10 @@ package sim
 import (
 	"bytes"
 	"context"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -62,6 +66,22 @@ func TestPlantedBugs(t *testing.T) {
 			require.Equal(t, tc.invariant, firstFailure(core, host).Invariant)
 		})
 	}
+}
+
+// TestPlantsOnBugsPage compares the bugs that docs/bugs.md calls planted with those that there are.
+func TestPlantsOnBugsPage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/bugs.md")
+	require.NoError(t, err)
+	const claim = "planted: "
+	lists := regexp.MustCompile(claim+"((?:`[^`]+`(?: \\([^)]*\\))?(?:, )?)+)").FindAllStringSubmatch(string(page), -1)
+	require.Len(t, lists, strings.Count(string(page), claim), "a bug is planted, and has no name")
+	named := map[string]bool{}
+	for _, list := range lists {
+		for _, m := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(list[1], -1) {
+			named[m[1]] = true
+		}
+	}
+	require.Equal(t, PlantNames(), slices.Sorted(maps.Keys(named)))
 }
 
 // firstFailure runs worlds with planted bugs until one fails.

@@ -98,7 +98,7 @@ func (s *server) handleOps(ops []zab.PersistOp) {
 	if s.w.opts.Host&PlantConfirmEarly != 0 && len(ops) > 0 {
 		last := ops[len(ops)-1]
 		if last.Kind == zab.PersistAppend {
-			s.input(zab.Input{Kind: zab.InputPersisted, Token: last.Token, Generation: last.Generation})
+			s.input(zab.Input{Kind: zab.InputPersisted, Token: last.Token})
 		}
 	}
 }

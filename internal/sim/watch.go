@@ -42,7 +42,7 @@ func (c *client) noteWatch(path string, kind watchKind, at zxid.Zxid) {
 	c.watches = append(c.watches, &watch{path: path, kind: kind, setAt: at})
 }
 
-// receiveEvent is E-17 for events: an event has a watch and a change behind it.
+// receiveEvent is WATCH for events: an event has a watch behind it, and a change of its own kind.
 func (c *client) receiveEvent(d *jute.Decoder) {
 	var ev wire.WatcherEvent
 	ev.Decode(d)
@@ -56,7 +56,7 @@ func (c *client) receiveEvent(d *jute.Decoder) {
 			continue
 		}
 		found = true
-		if _, ok := c.w.ghost.firstAfter(path, w.setAt, changeCreated|changeDeleted|changeData|changeChildren); ok {
+		if _, ok := c.w.ghost.firstAfter(path, w.setAt, changesOf(ev.Type)); ok {
 			changed = true
 		}
 	}
@@ -64,6 +64,19 @@ func (c *client) receiveEvent(d *jute.Decoder) {
 	if !found || !changed {
 		c.w.fail("WATCH", "client %d is told %v of %s; it watches: %t, it has changed: %t", c.index, ev.Type, path, found, changed)
 	}
+}
+
+// changesOf says which change an event tells of.
+func changesOf(t wire.EventType) changeKind {
+	switch t {
+	case wire.EventNodeCreated:
+		return changeCreated
+	case wire.EventNodeDeleted:
+		return changeDeleted
+	case wire.EventNodeDataChanged:
+		return changeData
+	}
+	return changeChildren
 }
 
 func (w *watch) firesOn(t wire.EventType) bool {

@@ -154,7 +154,8 @@ func (w *world) run() {
 	w.startFaults()
 	w.after(second, w.audit)
 	w.runUntil(faultsTo, nil)
-	w.runUntil(faultsExtended, func() bool { return w.count.Ops >= opsMin })
+	w.runUntil(faultsExtended, w.busyEnough)
+	w.checkBusy()
 	w.heal()
 	w.prove()
 	if w.rnd.chance(3) {
@@ -162,6 +163,21 @@ func (w *world) run() {
 		w.prove()
 	}
 	w.close()
+}
+
+// faultsWanted is how many faults have to strike: fewer than faultsMin only if that many were not left out.
+func (w *world) faultsWanted() int { return min(faultsMin, len(w.faults)-len(w.opts.Leave)) }
+
+func (w *world) busyEnough() bool { return w.count.Ops >= opsMin && w.count.Faults >= w.faultsWanted() }
+
+// checkBusy is E-39 while faults strike: the clients have got on all the same. A world without faults proves nothing.
+func (w *world) checkBusy() {
+	if w.count.Ops < opsMin {
+		w.fail("E-39", "the clients have completed %d operations in %v, %d is the least: %s", w.count.Ops, w.queue.now, opsMin, w.describe())
+	}
+	if w.count.Faults < w.faultsWanted() {
+		w.fail("WORLD", "%d faults have struck in %v, %d is the least: %s", w.count.Faults, w.queue.now, w.faultsWanted(), w.describe())
+	}
 }
 
 // recovered turns a panic of the code under test into a failure.

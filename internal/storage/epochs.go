@@ -151,7 +151,8 @@ func (s *Store) replaceFile(name, content string) error {
 }
 
 // TakeInitializeMarker removes the marker file "initialize" beside the version-2 folders and tells whether it was there.
-// It makes an empty database trusted once. ZooKeeper looks for it in dataLogDir, while its helper script puts it into
+// It makes an empty database trusted once where db.autocreate is false, which a member of an ensemble refuses to start
+// with so far: nothing but tests calls it yet. ZooKeeper looks for it in dataLogDir, while its helper script puts it into
 // dataDir, so both places count.
 func (s *Store) TakeInitializeMarker() (bool, error) {
 	if err := s.err(); err != nil {

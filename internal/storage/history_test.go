@@ -2,6 +2,7 @@ package storage
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -56,6 +57,7 @@ func TestHistoryChoice(t *testing.T) {
 		{name: "long log, log only", req: zab.HistoryRequest{After: 30, LogOnly: true}, prev: 30, entries: 21},
 		{name: "long log, snapshot behind", req: zab.HistoryRequest{After: 50}, prev: 50, entries: 1},
 		{name: "never the log", logServed: 1 << 20, factor: -1, req: zab.HistoryRequest{After: 49}, snapshot: &whole},
+		{name: "the log, however long", factor: math.Inf(1), req: zab.HistoryRequest{After: 30}, prev: 30, entries: 21},
 		{name: "resumed", req: zab.HistoryRequest{After: 3, Resume: zab.SnapshotProgress{From: 5, File: older, Offset: 9}}, snapshot: &older, offset: 9},
 		{name: "resumed, of another server", req: zab.HistoryRequest{After: 3, Resume: zab.SnapshotProgress{From: 6, File: older, Offset: 9}}, snapshot: &whole},
 		{name: "resumed, purged", req: zab.HistoryRequest{After: 3, Resume: zab.SnapshotProgress{From: 5, File: zab.SnapshotFile{Zxid: 10, Name: "snapshot.a"}, Offset: 9}}, snapshot: &whole},

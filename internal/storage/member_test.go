@@ -33,10 +33,9 @@ func memberLife(w *world, fsys vfs.FS) error {
 	if _, _, err := s.EpochsForStart(0); err != nil {
 		return err
 	}
-	perform := func(op zab.PersistOp) error { return s.Perform(op) }
 	log := func(first, last zxid.Zxid) error {
 		w.history = append(w.history, txns(first, last)...)
-		if err := perform(zab.PersistOp{Kind: zab.PersistAppend, Entries: txns(first, last)}); err != nil {
+		if err := s.Perform(zab.PersistOp{Kind: zab.PersistAppend, Entries: txns(first, last)}); err != nil {
 			return err
 		}
 		if err := s.Sync(); err != nil {
@@ -45,10 +44,10 @@ func memberLife(w *world, fsys vfs.FS) error {
 		w.acked = len(w.history)
 		return nil
 	}
-	if err := perform(zab.PersistOp{Kind: zab.PersistSetAccepted, Epoch: 1}); err != nil {
+	if err := s.Perform(zab.PersistOp{Kind: zab.PersistSetAccepted, Epoch: 1}); err != nil {
 		return err
 	}
-	if err := perform(zab.PersistOp{Kind: zab.PersistSetCurrent, Epoch: 1}); err != nil {
+	if err := s.Perform(zab.PersistOp{Kind: zab.PersistSetCurrent, Epoch: 1}); err != nil {
 		return err
 	}
 	if err := log(zxid.Make(1, 1), zxid.Make(1, 9)); err != nil {
@@ -62,7 +61,7 @@ func memberLife(w *world, fsys vfs.FS) error {
 		return err
 	}
 	w.acked = 6
-	if err := perform(zab.PersistOp{Kind: zab.PersistTruncate, Zxid: zxid.Make(1, 6)}); err != nil {
+	if err := s.Perform(zab.PersistOp{Kind: zab.PersistTruncate, Zxid: zxid.Make(1, 6)}); err != nil {
 		return err
 	}
 	w.history = w.history[:6:6]
@@ -76,7 +75,7 @@ func memberLife(w *world, fsys vfs.FS) error {
 		return err
 	}
 	w.replacing = &past{base: zxid.Make(2, 2)}
-	if err := perform(zab.PersistOp{Kind: zab.PersistInstallSnapshot, Zxid: zxid.Make(2, 2)}); err != nil {
+	if err := s.Perform(zab.PersistOp{Kind: zab.PersistInstallSnapshot, Zxid: zxid.Make(2, 2)}); err != nil {
 		return err
 	}
 	w.past, w.replacing = *w.replacing, nil

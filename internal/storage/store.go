@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"math/rand/v2"
 	"path"
 	"strings"
@@ -45,7 +46,8 @@ type Config struct {
 	// ID is this server's: a learner resumes a transfer only from the server that began it.
 	ID zxid.ServerID
 	// SnapshotSizeFactor is the share of the newest snapshot's size that the log may have to be handed on instead of it.
-	// 0 and values above 1 mean the default of 0.33. A negative value never hands on the log unless it is asked for.
+	// 0 and values above 1 mean the default of 0.33, but +Inf is without a bound. A negative value never hands on the log
+	// unless it is asked for.
 	SnapshotSizeFactor float64
 	// Verify reads a snapshot from beginning to end and returns an error if it is damaged. Without it no snapshot can be
 	// transferred to another server.
@@ -198,7 +200,7 @@ func (cfg Config) withDefaults() (Config, error) {
 	if cfg.Rand == nil {
 		cfg.Rand = rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))
 	}
-	if cfg.SnapshotSizeFactor == 0 || cfg.SnapshotSizeFactor > 1 {
+	if f := cfg.SnapshotSizeFactor; f == 0 || f > 1 && !math.IsInf(f, 1) {
 		cfg.SnapshotSizeFactor = snapshotSizeFactorDefault
 	}
 	if cfg.SyncWarn <= 0 {

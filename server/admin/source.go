@@ -45,7 +45,6 @@ const (
 	ModeLeader     Mode = "leader"
 	ModeFollower   Mode = "follower"
 	ModeObserver   Mode = "observer"
-	ModeReadOnly   Mode = "read-only"
 )
 
 // Latency sums up request latencies in milliseconds, receipt to reply, since the start or the last reset.

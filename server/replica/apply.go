@@ -29,7 +29,7 @@ func (r *Replica) apply(entries []zab.Entry) {
 			bytes += len(entries[n].Payload)
 			n++
 		}
-		tree := r.tree()
+		tree := r.Tree()
 		tree.Lock()
 		for i := range entries[:n] {
 			r.applyEntry(&entries[i])
@@ -41,7 +41,7 @@ func (r *Replica) apply(entries []zab.Entry) {
 
 func (r *Replica) applyEntry(e *zab.Entry) {
 	s := &r.scratch
-	if last := r.tree().LastZxid(); e.Zxid <= last {
+	if last := r.Tree().LastZxid(); e.Zxid <= last {
 		panic(fmt.Sprintf("replica: transaction %v is to be applied, but %v is already", e.Zxid, last))
 	}
 	// A leader with a larger limit may have let it through. It is committed: there is nothing left to refuse.
@@ -49,15 +49,15 @@ func (r *Replica) applyEntry(e *zab.Entry) {
 	if err != nil {
 		panic(fmt.Sprintf("replica: committed transaction %v cannot be read: %v", e.Zxid, err))
 	}
-	r.tree().Apply(&s.h, &s.txn, &s.res)
-	if hasDigest && !r.cfg.Tree.NoDigest && digest.Value != r.tree().Digest() {
+	r.Tree().Apply(&s.h, &s.txn, &s.res)
+	if hasDigest && !r.cfg.Tree.NoDigest && digest.Value != r.Tree().Digest() {
 		r.counters.digestMismatches.Add(1)
 		r.log.Error("the tree after a transaction is not the one that was foreseen",
 			zap.Stringer("zxid", e.Zxid), zap.Stringer("op", s.h.Type),
-			zap.Uint64("foreseen", digest.Value), zap.Uint64("actual", r.tree().Digest()))
+			zap.Uint64("foreseen", digest.Value), zap.Uint64("actual", r.Tree().Digest()))
 	}
 	if !r.cfg.Tree.NoDigest {
-		r.digests.note(e.Zxid, r.tree().Digest())
+		r.digests.note(e.Zxid, r.Tree().Digest())
 	}
 	r.counters.commits.Add(1)
 	if r.term.leading {

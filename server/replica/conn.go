@@ -187,7 +187,7 @@ func (c *Conn) HasOutput() bool {
 func (c *Conn) Receive(frame []byte, now Now) (Verdict, error) {
 	switch c.state.Load() {
 	case stateNew:
-		return c.receiveConnect(frame, now)
+		return c.receiveConnect(frame)
 	case stateEstablished:
 	case stateClosing:
 		return Closing, nil
@@ -233,7 +233,7 @@ func (c *Conn) receiveRead(op wire.Op, xid int32, body []byte, now Now) Verdict 
 	if c.pending.Load() != 0 {
 		return c.enqueue(item{kind: itemRead, op: op, xid: xid, body: body, recvMs: now.MonoMs})
 	}
-	tree := c.r.tree()
+	tree := c.r.Tree()
 	tree.RLock(c.shard)
 	c.r.execute(c, tree, op, xid, body, *c.ids.Load(), now.MonoMs, now)
 	tree.RUnlock(c.shard)
@@ -371,7 +371,7 @@ func (c *Conn) waitForDrain() Verdict {
 // answered takes a request out of the count, after its answer is in the outbox.
 func (c *Conn) answered(it *item) {
 	if it.forwarded {
-		c.r.forwardedBytes -= len(it.body)
+		c.r.forwardedBytes -= it.travelBytes()
 	}
 	c.r.queuedBytes.Add(-int64(len(it.body)))
 	c.r.outstanding.Add(-1)

@@ -13,7 +13,7 @@ import (
 )
 
 // receiveConnect takes the first frame. The checks are those of the protocol's handshake, in its order.
-func (c *Conn) receiveConnect(frame []byte, now Now) (Verdict, error) {
+func (c *Conn) receiveConnect(frame []byte) (Verdict, error) {
 	req := &wire.ConnectRequest{}
 	d := jute.NewDecoder(frame, c.r.cfg.FieldBytesMax)
 	req.Decode(&d)
@@ -21,7 +21,7 @@ func (c *Conn) receiveConnect(frame []byte, now Now) (Verdict, error) {
 		return Closing, fmt.Errorf("%w: %w", ErrHandshake, d.Err())
 	}
 	c.countReceived()
-	tree := c.r.tree()
+	tree := c.r.Tree()
 	tree.RLock(c.shard)
 	last := tree.LastZxid()
 	tree.RUnlock(c.shard)
@@ -121,7 +121,7 @@ func (r *Replica) establish(c *Conn, h *session.Handle) {
 	h.SetOwner(r.ownerOf(c))
 	c.session.Store(h)
 	r.bySession[h.ID()] = c
-	c.watches = r.tree().Watches()
+	c.watches = r.Tree().Watches()
 	c.watcher = c.watches.Attach(c)
 	pw := session.Password(h.ID())
 	c.answerConnect(wire.ConnectResponse{TimeoutMs: c.timeoutMs, SessionID: h.ID(), Password: pw[:], HasReadOnly: c.connect.HasReadOnly})

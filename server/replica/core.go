@@ -48,8 +48,8 @@ func (r *Replica) collect() {
 		r.out.Send = append(r.out.Send, rd.Send...)
 		r.out.Hangup = append(r.out.Hangup, rd.Hangup...)
 		r.out.History = append(r.out.History, rd.History...)
-		if rd.Restored != nil && r.tree().LastZxid() != rd.Restored.Zxid {
-			panic("replica: the state is that of " + r.tree().LastZxid().String() + ", and not the restored one of " + rd.Restored.Zxid.String())
+		if rd.Restored != nil && r.Tree().LastZxid() != rd.Restored.Zxid {
+			panic("replica: the state is that of " + r.Tree().LastZxid().String() + ", and not the restored one of " + rd.Restored.Zxid.String())
 		}
 		r.apply(rd.Committed)
 		changed := r.followRole()

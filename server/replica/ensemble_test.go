@@ -240,7 +240,7 @@ func (f *flock) perform(h *host) {
 		f.snaps++
 		h.w.r.Restore(h.recover())
 	}
-	f.step(h, zab.Input{Kind: zab.InputPersisted, Token: op.Token, Generation: op.Generation})
+	f.step(h, zab.Input{Kind: zab.InputPersisted, Token: op.Token})
 }
 
 // tell answers a request for history: all of it, or a snapshot, which is the log up to there.
@@ -249,7 +249,7 @@ func (f *flock) tell(h *host) {
 	h.history = h.history[1:]
 	a := zab.History{Conn: q.Conn, After: q.After}
 	if q.SnapshotOnly || q.After == 0 && !q.LogOnly {
-		st := h.w.r.ZabStatus()
+		st := h.w.r.core.Status()
 		a.Snapshot = &zab.SnapshotFile{Zxid: min(st.LastCommitted, st.LastDurable)}
 	} else {
 		for _, e := range h.log {
@@ -280,7 +280,7 @@ func (f *flock) act() bool {
 }
 
 func (f *flock) actHost(h *host) bool {
-	st := h.w.r.ZabStatus()
+	st := h.w.r.core.Status()
 	switch {
 	case h.awake:
 		f.step(h)
@@ -294,7 +294,7 @@ func (f *flock) actHost(h *host) bool {
 		f.tell(h)
 	case (st.Role == zab.RoleFollowing || st.Role == zab.RoleObserving) && h.conn == 0:
 		l := f.hosts[st.Leader]
-		if !l.up || l.w.r.ZabStatus().Role != zab.RoleLeading {
+		if !l.up || l.w.r.core.Status().Role != zab.RoleLeading {
 			return false
 		}
 		f.next++
@@ -383,7 +383,7 @@ func (f *flock) elect() {
 		}
 		if i > 2000 {
 			for _, id := range f.ids {
-				f.t.Logf("%d up=%v %+v", id, f.hosts[id].up, f.hosts[id].w.r.ZabStatus())
+				f.t.Logf("%d up=%v %+v", id, f.hosts[id].up, f.hosts[id].w.r.core.Status())
 			}
 			f.t.Fatal("the ensemble does not come to serve")
 		}
@@ -394,7 +394,7 @@ func (f *flock) elect() {
 func (f *flock) leader() *host {
 	f.t.Helper()
 	for _, id := range f.ids {
-		if h := f.hosts[id]; h.up && h.w.r.ZabStatus().Role == zab.RoleLeading && h.w.r.Serving() {
+		if h := f.hosts[id]; h.up && h.w.r.core.Status().Role == zab.RoleLeading && h.w.r.Serving() {
 			return h
 		}
 	}
@@ -447,11 +447,11 @@ func (f *flock) checkEqual() {
 			continue
 		}
 		r := h.w.r
-		require.NoError(f.t, r.tree().Check())
-		require.Equal(f.t, want.tree().LastZxid(), r.tree().LastZxid(), "server %d", id)
-		require.Equal(f.t, want.tree().Digest(), r.tree().Digest(), "server %d", id)
-		require.Equal(f.t, sessionsOf(want.tree()), sessionsOf(r.tree()), "server %d", id)
-		require.Empty(f.t, r.tree().Orphans())
+		require.NoError(f.t, r.Tree().Check())
+		require.Equal(f.t, want.Tree().LastZxid(), r.Tree().LastZxid(), "server %d", id)
+		require.Equal(f.t, want.Tree().Digest(), r.Tree().Digest(), "server %d", id)
+		require.Equal(f.t, sessionsOf(want.Tree()), sessionsOf(r.Tree()), "server %d", id)
+		require.Empty(f.t, r.Tree().Orphans())
 		require.Zero(f.t, r.Stats().DigestMismatches)
 		require.Zero(f.t, r.outstanding.Load(), "server %d", id)
 		require.Zero(f.t, r.queuedBytes.Load(), "server %d", id)

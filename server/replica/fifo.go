@@ -41,6 +41,9 @@ type item struct {
 	recvMs int64
 }
 
+// travelBytes is what the request takes on its way to the leader.
+func (it *item) travelBytes() int { return len(it.body) + identityBytes(it.ids) }
+
 // fifo holds the requests of one connection in the order in which they are to be answered. It is a pure type: the
 // stepping goroutine owns it.
 type fifo struct {

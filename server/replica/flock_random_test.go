@@ -168,8 +168,8 @@ func TestWanderingClients(t *testing.T) {
 		for range 40 {
 			f.wait(testTickMs)
 		}
-		require.Zero(t, f.leader().w.r.tree().SessionCount(), "seed %d: nobody is left", seed)
-		require.Zero(t, f.leader().w.r.tree().EphemeralCount())
+		require.Zero(t, f.leader().w.r.Tree().SessionCount(), "seed %d: nobody is left", seed)
+		require.Zero(t, f.leader().w.r.Tree().EphemeralCount())
 		f.checkEqual()
 	}
 	require.NotZero(t, moves)

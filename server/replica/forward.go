@@ -48,7 +48,7 @@ func (r *Replica) forward(c *Conn, it *item) {
 		return
 	}
 	it.proposed, it.forwarded = true, true
-	r.forwardedBytes += len(it.body)
+	r.forwardedBytes += it.travelBytes()
 	r.sendRequest(&zab.Request{Origin: r.originOf(c, it.seq), Session: h.ID(), Cxid: it.xid, Op: int32(it.op), Body: it.body,
 		Identities: c.identities(it.ids)})
 }
@@ -144,11 +144,11 @@ func (r *Replica) revalidated(m *zab.Message) {
 // told when everything is applied that the leader had proposed by then, so that nothing of the session is visible any
 // more. A session that was valid and is unknown after that has ended since.
 func (r *Replica) decide(a *answeredReattachment) bool {
-	_, known := r.tree().SessionTimeout(a.c.connect.SessionID)
+	_, known := r.Tree().SessionTimeout(a.c.connect.SessionID)
 	switch {
 	case a.valid && known:
 		r.establish(a.c, r.heard.Open(a.c.connect.SessionID, a.c.timeoutMs, r.now.MonoMs))
-	case r.tree().LastZxid() >= a.zxid:
+	case r.Tree().LastZxid() >= a.zxid:
 		a.c.refuseSession()
 		r.markDirty(a.c)
 	default:

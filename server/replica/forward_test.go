@@ -2,6 +2,7 @@ package replica
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -225,6 +226,60 @@ func TestForwardedBytesAreBounded(t *testing.T) {
 	}
 	require.Zero(t, h.w.r.forwardedBytes)
 	require.Empty(t, h.w.r.parked)
+}
+
+// TestParkedWritesAreServedInTurn: clients that write again as soon as they are answered do not keep out those that wait.
+func TestParkedWritesAreServedInTurn(t *testing.T) {
+	const rounds = 3
+	f := newFlock(t, 0)
+	h := f.learners()[0]
+	var clients []*client
+	write := &wire.SetDataRequest{Path: []byte("/none"), Data: make([]byte, 1<<20), Version: -1} // refused: nothing is kept of it
+	for range 3 * forwardedBytesMax / len(write.Data) {
+		clients = append(clients, h.connect())
+	}
+	for _, cl := range clients {
+		cl.send(wire.OpSetData, write)
+	}
+	parked := 0
+	answers := make([]int, len(clients))
+	for f.act() {
+		parked = max(parked, len(h.w.r.parked))
+		for i, cl := range clients {
+			n := len(cl.replies())
+			answers[i] += n
+			if n > 0 && answers[i] < rounds {
+				cl.send(wire.OpSetData, write)
+			}
+		}
+		require.LessOrEqual(t, slices.Max(answers), slices.Min(answers)+1, "answers by client: %v", answers)
+	}
+	require.Greater(t, parked, len(clients)/2, "the writes are more than may be on their way")
+	require.Equal(t, rounds, slices.Min(answers))
+	require.Zero(t, h.w.r.forwardedBytes)
+	require.Empty(t, h.w.r.parked)
+}
+
+// TestIdentitiesCountOnTheWay: a client with many identities and empty writes has as little room as one with long writes.
+func TestIdentitiesCountOnTheWay(t *testing.T) {
+	f := newFlock(t, 0)
+	h := f.learners()[0]
+	cl := h.connect()
+	for i := range 5 {
+		cl.sendXid(wire.XidAuth, wire.OpAuth, &wire.AuthRequest{Scheme: []byte("digest"), Auth: fmt.Appendf(nil, "bob%d:%d", i, i)})
+	}
+	f.settle()
+	cl.replies()
+	ids := identityBytes(*cl.c.ids.Load())
+	require.Greater(t, ids, 5*len("digestbob0:"))
+	h.link().holdLeader = true
+	req := &wire.PathVersionRequest{Path: []byte("/none"), Version: -1}
+	cl.send(wire.OpDelete, req)
+	f.settle()
+	require.Equal(t, len(encode(req))+ids, h.w.r.forwardedBytes)
+	h.link().holdLeader = false
+	f.settle()
+	require.Zero(t, h.w.r.forwardedBytes)
 }
 
 func TestOutstandingLimitIsShared(t *testing.T) {

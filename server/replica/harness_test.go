@@ -68,7 +68,7 @@ func confirmed(tok zab.Token) []zab.Input {
 	if tok == 0 {
 		return nil
 	}
-	return []zab.Input{{Kind: zab.InputPersisted, Token: tok, Generation: 1}}
+	return []zab.Input{{Kind: zab.InputPersisted, Token: tok}}
 }
 
 // settle steps and confirms until nothing is left to do, and checks the tree.
@@ -81,7 +81,7 @@ func (w *world) settle() {
 	for range 100 {
 		rd := w.stepWith(w.written)
 		if len(rd.Persist) == 0 && w.r.Idle() {
-			require.NoError(w.t, w.r.tree().Check())
+			require.NoError(w.t, w.r.Tree().Check())
 			require.Zero(w.t, w.r.Stats().DigestMismatches)
 			return
 		}

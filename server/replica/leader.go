@@ -92,7 +92,7 @@ func (r *Replica) createForwarded(m *zab.Message, w *write) {
 
 // sessionKnown tells whether an id is that of a session already.
 func (r *Replica) sessionKnown(s zxid.SessionID) bool {
-	if _, known := r.tree().SessionTimeout(s); known {
+	if _, known := r.Tree().SessionTimeout(s); known {
 		return true
 	}
 	return r.tracker != nil && r.tracker.Get(s) != nil

@@ -46,12 +46,12 @@ func TestSessionMoves(t *testing.T) {
 				require.True(t, old.ended(), "the server knows better: %d to %d", from, to)
 			} else {
 				require.Equal(t, wire.CodeOK, old.exists("/e"), "a learner does not know that it moved")
-				last := f.leader().w.r.tree().LastZxid()
+				last := f.leader().w.r.Tree().LastZxid()
 				old.send(wire.OpDelete, &wire.PathVersionRequest{Path: []byte("/w"), Version: -1})
 				old.send(wire.OpExists, &wire.PathWatchRequest{Path: []byte("/e")})
 				f.settle()
 				require.True(t, old.ended(), "moved sessions are not answered")
-				require.Equal(t, last+1, f.leader().w.r.tree().LastZxid(), "the refusal is a transaction")
+				require.Equal(t, last+1, f.leader().w.r.Tree().LastZxid(), "the refusal is a transaction")
 			}
 			require.Equal(t, wire.CodeOK, again.exists("/w"))
 			old.c.Closed()
@@ -73,7 +73,7 @@ func TestCloseOnTheConnectionLeftBehindEndsTheSession(t *testing.T) {
 	again.readConnect()
 	require.Equal(t, wire.CodeOK, old.call(wire.OpCloseSession, nil).Err)
 	require.True(t, again.ended())
-	require.Zero(t, f.leader().w.r.tree().SessionCount())
+	require.Zero(t, f.leader().w.r.Tree().SessionCount())
 }
 
 func TestWrongPasswordAtALearner(t *testing.T) {
@@ -181,12 +181,12 @@ func TestExpiredIsToldByALearnerOnlyWhenNothingIsLeft(t *testing.T) {
 	h.holdDisk = true
 	again := h.reattach(a)
 	f.settle()
-	_, exists := h.w.r.tree().Find([]byte("/e"))
+	_, exists := h.w.r.Tree().Find([]byte("/e"))
 	require.True(t, exists)
 	require.False(t, again.c.HasOutput())
 	h.holdDisk = false
 	f.settle()
-	_, exists = h.w.r.tree().Find([]byte("/e"))
+	_, exists = h.w.r.Tree().Find([]byte("/e"))
 	require.False(t, exists)
 	require.Zero(t, again.readConnect().SessionID)
 }
@@ -206,9 +206,9 @@ func TestTouchesKeepASessionAlive(t *testing.T) {
 		}
 	}
 	f.wait(testTickMs)
-	require.Equal(t, len(clients), f.leader().w.r.tree().SessionCount())
+	require.Equal(t, len(clients), f.leader().w.r.Tree().SessionCount())
 	require.Equal(t, uint64(len(clients)), f.leader().w.r.Stats().ExpiredSessions)
-	require.Zero(t, f.leader().w.r.tree().EphemeralCount())
+	require.Zero(t, f.leader().w.r.Tree().EphemeralCount())
 	for _, h := range f.learners() {
 		require.Nil(t, h.w.r.SessionBuckets(), "only the leader knows")
 		require.Zero(t, h.w.r.Stats().ExpiredSessions)
@@ -227,7 +227,7 @@ func TestExpiryCountsFromWhenTheClientWasHeard(t *testing.T) {
 	cl.sendXid(wire.XidPing, wire.OpPing, nil)
 	f.wait(1000)
 	h.link().holdLearner = false
-	for f.leader().w.r.tree().SessionCount() > 0 {
+	for f.leader().w.r.Tree().SessionCount() > 0 {
 		f.wait(100)
 	}
 	silence := f.now.MonoMs - began - 1000
@@ -279,8 +279,8 @@ func TestNothingOfASessionComesAfterItsEnd(t *testing.T) {
 	}
 	f.settle()
 	f.wait(testTickMs)
-	require.Zero(t, l.w.r.tree().EphemeralCount())
-	_, exists := l.w.r.tree().Find([]byte("/late"))
+	require.Zero(t, l.w.r.Tree().EphemeralCount())
+	_, exists := l.w.r.Tree().Find([]byte("/late"))
 	require.False(t, exists)
 	require.Equal(t, []int32{1}, xids(cl.replies()), "the one that came too late is not answered")
 	require.True(t, cl.ended())
@@ -326,5 +326,5 @@ func TestIDsInUseAreNotHandedOutAgain(t *testing.T) {
 	require.Equal(t, second.id+1, third.readConnect().SessionID)
 	third.call(wire.OpCloseSession, nil)
 	require.Equal(t, second.id+2, h.connect().id, "what was applied raises the ids, also if the session is gone")
-	require.Equal(t, 3, f.leader().w.r.tree().SessionCount())
+	require.Equal(t, 3, f.leader().w.r.Tree().SessionCount())
 }

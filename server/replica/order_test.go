@@ -25,11 +25,11 @@ func TestNothingIsAcknowledgedBeforeItIsDurable(t *testing.T) {
 	require.Empty(t, cl.replies(), "a reply came before the log was synced")
 	other := w.open()
 	require.Equal(t, int64(1), w.r.outstanding.Load())
-	_, exists := w.r.tree().Find([]byte("/a"))
+	_, exists := w.r.Tree().Find([]byte("/a"))
 	require.False(t, exists, "the tree shows what is not durable")
 	w.stepWith(w.written)
 	require.Len(t, cl.replies(), 1)
-	_, exists = w.r.tree().Find([]byte("/a"))
+	_, exists = w.r.Tree().Find([]byte("/a"))
 	require.True(t, exists)
 	other.c.Closed()
 }

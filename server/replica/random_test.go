@@ -44,10 +44,10 @@ func TestPendingViewForeseesTheTree(t *testing.T) {
 		require.Empty(rt, w.r.pending.nodes)
 		require.Empty(rt, w.r.pending.touched)
 		require.Empty(rt, w.r.pending.ephemerals)
-		require.Equal(rt, w.r.tree().Digest(), w.r.pending.digest)
+		require.Equal(rt, w.r.Tree().Digest(), w.r.pending.digest)
 		require.Zero(rt, w.r.outstanding.Load())
 		require.Zero(rt, w.r.queuedBytes.Load())
-		require.Empty(rt, w.r.tree().Orphans())
+		require.Empty(rt, w.r.Tree().Orphans())
 		replayed(rt, w)
 	})
 }
@@ -68,7 +68,7 @@ func replayed(t require.TestingT, w *world) {
 			require.Equal(t, digest.Value, tree.Digest(), "at %v", e.Zxid)
 		}
 	}
-	require.Equal(t, w.r.tree().Digest(), tree.Digest())
+	require.Equal(t, w.r.Tree().Digest(), tree.Digest())
 	require.NoError(t, tree.Check())
 }
 

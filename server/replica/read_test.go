@@ -60,7 +60,7 @@ func TestSetWatchesIsDoneUpToANullList(t *testing.T) {
 		}
 		require.Equal(t, want, events)
 	}
-	require.Equal(t, 2, w.r.tree().Watches().Total(), "the persistent watch in front of the last null list is set")
+	require.Equal(t, 2, w.r.Tree().Watches().Total(), "the persistent watch in front of the last null list is set")
 }
 
 func TestSetWatchesIsDoneUpToANullPath(t *testing.T) {
@@ -72,7 +72,7 @@ func TestSetWatchesIsDoneUpToANullPath(t *testing.T) {
 		rp := cl.call(wire.OpSetWatches2, &wire.SetWatchesRequest{Data: lists[0], Exist: lists[1], Child: lists[2], Persistent: lists[3], Recursive: lists[4]})
 		if place < 3 {
 			require.Equal(t, wire.CodeMarshalling, rp.Err)
-			require.Zero(t, w.r.tree().Watches().Total())
+			require.Zero(t, w.r.Tree().Watches().Total())
 			continue
 		}
 		require.Equal(t, wire.CodeOK, rp.Err, "a persistent watch may be on anything")

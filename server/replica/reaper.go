@@ -36,7 +36,7 @@ func (r *Replica) reap() {
 		if perMinute := r.cfg.ContainerMaxPerMinute; perMinute > 0 {
 			enough = int(min(perMinute*r.cfg.ContainerCheckMs/60_000+1, reapedPerScanMax)) // what can go until the next scan
 		}
-		r.tree().Expired(r.now.WallMs, r.cfg.ContainerNeverUsedMs, func(path []byte) bool {
+		r.Tree().Expired(r.now.WallMs, r.cfg.ContainerNeverUsedMs, func(path []byte) bool {
 			p.candidates = append(p.candidates, append([]byte(nil), path...))
 			return len(p.candidates) < enough
 		})

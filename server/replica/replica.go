@@ -69,7 +69,7 @@ type Replica struct {
 	taken       []*Conn // spare for the inbox
 	again       []*Conn // have requests that could not be looked at before
 	parked      []*Conn // have writes that wait until the leader has answered others
-	// forwardedBytes are those of the requests that the leader has not answered.
+	// forwardedBytes are those of the requests, and of the identities with them, that the leader has not answered.
 	forwardedBytes int
 	reaper         reaper
 	orphans        []zxid.SessionID
@@ -126,7 +126,8 @@ func New(cfg Config, rec *Recovered, now Now) *Replica {
 	if cfg.Ensemble != nil {
 		r.id = cfg.Ensemble.ID
 		// A request of this server's last life may still be on its way through the ensemble: no connection of this life may
-		// have the same number.
+		// have the same number. A clock that was set back makes no difference, unless it shows the very millisecond at which
+		// an earlier life began.
 		r.lastGen.Store(uint64(now.WallMs) << connNumberBits)
 	}
 	r.followRole()
@@ -138,11 +139,9 @@ func New(cfg Config, rec *Recovered, now Now) *Replica {
 // release that of the same tree.
 func (r *Replica) Tree() *znode.Tree { return r.trees.Load() }
 
-func (r *Replica) tree() *znode.Tree { return r.trees.Load() }
-
 // OpenSnapshot starts a snapshot of the applied state. It belongs to the stepping goroutine.
 func (r *Replica) OpenSnapshot() (*znode.Snapshot, error) {
-	return r.tree().OpenSnapshot(r.cfg.Snapshot)
+	return r.Tree().OpenSnapshot(r.cfg.Snapshot)
 }
 
 // SessionBuckets lists the sessions by the time at which they would expire, which only a leader knows. It visits all of

@@ -86,7 +86,7 @@ func (r *Replica) prepare(c *Conn) {
 			switch {
 			case r.term.leading:
 				r.prepWrite(c, it)
-			case len(r.parked) > 0 || r.forwardedBytes > 0 && r.forwardedBytes+len(it.body) > forwardedBytesMax:
+			case len(r.parked) > 0 || r.forwardedBytes > 0 && r.forwardedBytes+it.travelBytes() > forwardedBytesMax:
 				r.park(c)
 				return
 			default:
@@ -152,14 +152,14 @@ func (r *Replica) drain(c *Conn) {
 		case it.kind == itemSync && it.seq > c.proven:
 			return
 		case it.kind == itemRead, it.kind == itemSync:
-			r.execute(c, r.tree(), it.op, it.xid, it.body, it.ids, it.recvMs, r.now)
+			r.execute(c, r.Tree(), it.op, it.xid, it.body, it.ids, it.recvMs, r.now)
 		case it.kind == itemReply || it.kind == itemSASL:
 			c.answerKnown(it, r.now.MonoMs)
 		case it.proposed:
 			return
 		case it.silent: // no reply at all
 		default: // a write that could not be read: the answer is known, and no zxid was used
-			z := r.tree().LastZxid()
+			z := r.Tree().LastZxid()
 			c.beginReply(it.xid, z, it.code)
 			c.endReply(it.op, it.xid, z, it.recvMs, r.now.MonoMs)
 		}

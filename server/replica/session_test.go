@@ -109,7 +109,7 @@ func TestExpiredIsToldOnlyWhenNothingOfTheSessionIsLeft(t *testing.T) {
 	require.False(t, late.c.HasOutput(), "told before the closing transaction was durable")
 	w.settle()
 	require.Zero(t, late.readConnect().SessionID)
-	_, exists := w.r.tree().Find([]byte("/e"))
+	_, exists := w.r.Tree().Find([]byte("/e"))
 	require.False(t, exists)
 }
 
@@ -156,7 +156,7 @@ func TestUnreadableEventsAreHeldBack(t *testing.T) {
 	a.send(wire.OpCreate, &wire.CreateRequest{Path: []byte("/s"), ACL: creator})
 	w.settle()
 	require.Empty(t, b.replies())
-	require.Zero(t, w.r.tree().Watches().Total(), "the one-shot watch is used up all the same")
+	require.Zero(t, w.r.Tree().Watches().Total(), "the one-shot watch is used up all the same")
 }
 
 func TestContainersAndTTLNodesAreReaped(t *testing.T) {
@@ -222,7 +222,7 @@ func TestTTLNodeWrittenWhileItWaitsForItsTurnStays(t *testing.T) {
 	cl.sendXid(wire.XidPing, wire.OpPing, nil)
 	w.settle()
 	cl.replies()
-	left := w.r.tree().NodeCount()
+	left := w.r.Tree().NodeCount()
 	require.Equal(t, 3+3, left, "two of three are left beside the built-in ones")
 	for _, p := range []string{"/t1", "/t2", "/t3"} {
 		if cl.exists(p) == wire.CodeOK {
@@ -231,7 +231,7 @@ func TestTTLNodeWrittenWhileItWaitsForItsTurnStays(t *testing.T) {
 	}
 	w.r.reaper.nextDeleteMs = w.now.MonoMs // its turn comes before its time to live is over again
 	w.settle()
-	require.Equal(t, left, w.r.tree().NodeCount())
+	require.Equal(t, left, w.r.Tree().NodeCount())
 }
 
 func TestSessionWithTooManyEphemeralsIsClosedWithoutTheList(t *testing.T) {
@@ -243,7 +243,7 @@ func TestSessionWithTooManyEphemeralsIsClosedWithoutTheList(t *testing.T) {
 	a.call(wire.OpCloseSession, nil)
 	w.settle()
 	require.Equal(t, wire.CodeNoNode, b.exists("/a-rather-long-name-of-a-node-a"))
-	require.Equal(t, 4, w.r.tree().NodeCount())
+	require.Equal(t, 4, w.r.Tree().NodeCount())
 	for _, e := range w.log {
 		require.Less(t, len(e.Payload), 600)
 	}

@@ -209,7 +209,7 @@ func (r *Replica) Stats() Stats {
 	r.status.mu.Lock()
 	s.Zab, s.PendingSyncs = r.status.Status, r.status.syncs
 	r.status.mu.Unlock()
-	tree := r.tree()
+	tree := r.Tree()
 	tree.RLock(0)
 	s.LastZxid = tree.LastZxid()
 	s.Nodes, s.Ephemerals, s.Containers = tree.NodeCount(), tree.EphemeralCount(), tree.ContainerCount()

@@ -94,7 +94,7 @@ func (r *Replica) syncProven(id uint64, z zxid.Zxid) {
 
 // releaseSyncs answers the syncs that have waited long enough. Those behind writes in flight wait for their turn.
 func (r *Replica) releaseSyncs() {
-	applied := r.tree().LastZxid()
+	applied := r.Tree().LastZxid()
 	for len(r.syncs.proven) > 0 && r.syncs.proven[0].zxid <= applied {
 		round := r.syncs.proven[0]
 		r.syncs.proven = r.syncs.proven[1:]

@@ -42,9 +42,9 @@ func (r *Replica) beginTerm(st *zab.Status) {
 	}
 	if ens := r.cfg.Ensemble; ens != nil {
 		text := ens.Ensemble.Text()
-		r.tree().Lock()
-		r.tree().SetConfig([]byte(text), zxid.Zxid(ens.Ensemble.Version()), r.now.WallMs)
-		r.tree().Unlock()
+		r.Tree().Lock()
+		r.Tree().SetConfig([]byte(text), zxid.Zxid(ens.Ensemble.Version()), r.now.WallMs)
+		r.Tree().Unlock()
 	}
 	r.conns.mu.Lock()
 	r.conns.serving = true
@@ -54,14 +54,14 @@ func (r *Replica) beginTerm(st *zab.Status) {
 // lead makes ready for transactions. Every session gets its full timeout from now on; which connection it is bound to
 // is unknown until its first request. Everything in the log is applied by now.
 func (r *Replica) lead(st *zab.Status) {
-	if last := r.tree().LastZxid(); last != st.LastProposed {
+	if last := r.Tree().LastZxid(); last != st.LastProposed {
 		panic("replica: becoming the leader with a log up to " + st.LastProposed.String() + ", but a state of " + last.String())
 	}
 	r.term.leading = true
-	r.pending = newPendingView(r.tree(), r.cfg.Tree.NoDigest)
-	r.orphans = r.tree().Orphans()
+	r.pending = newPendingView(r.Tree(), r.cfg.Tree.NoDigest)
+	r.orphans = r.Tree().Orphans()
 	r.tracker = session.NewTracker(r.cfg.TickMs)
-	r.tree().VisitSessions(func(s zxid.SessionID, timeoutMs int32) bool {
+	r.Tree().VisitSessions(func(s zxid.SessionID, timeoutMs int32) bool {
 		r.tracker.Add(s, timeoutMs, r.now.MonoMs)
 		return true
 	})
@@ -124,10 +124,6 @@ func (r *Replica) Restore(rec *Recovered) {
 	r.digests.list = nil
 	r.digests.mu.Unlock()
 }
-
-// ZabStatus returns what the server is to its ensemble now. It belongs to the stepping goroutine; Stats has a copy for
-// all others.
-func (r *Replica) ZabStatus() zab.Status { return r.core.Status() }
 
 // Serving tells, from any goroutine, whether clients are served: a connection that is opened meanwhile ends at once.
 func (r *Replica) Serving() bool {

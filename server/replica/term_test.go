@@ -40,7 +40,7 @@ func TestLeaderChangeEndsAllConnections(t *testing.T) {
 	for _, h := range []*host{a, b} {
 		require.Zero(t, h.w.r.outstanding.Load())
 		require.Zero(t, h.w.r.queuedBytes.Load())
-		require.Zero(t, h.w.r.tree().Watches().Total())
+		require.Zero(t, h.w.r.Tree().Watches().Total())
 		require.True(t, h.w.r.Idle())
 	}
 	late := a.w.open()
@@ -95,12 +95,12 @@ func TestNewLeaderGivesEverySessionItsTimeout(t *testing.T) {
 	f.kill(old.id)
 	f.elect()
 	began := f.now.MonoMs
-	for f.leader().w.r.tree().SessionCount() > 0 {
+	for f.leader().w.r.Tree().SessionCount() > 0 {
 		f.wait(100)
 		require.Less(t, f.now.MonoMs, began+7000)
 	}
 	require.Greater(t, f.now.MonoMs, began+5000)
-	require.Zero(t, f.leader().w.r.tree().EphemeralCount())
+	require.Zero(t, f.leader().w.r.Tree().EphemeralCount())
 	f.checkEqual()
 }
 
@@ -139,7 +139,7 @@ func TestEmptyServerGetsTheWholeState(t *testing.T) {
 	require.Equal(t, 1, f.snaps)
 	f.wait(testTickMs)
 	f.checkEqual()
-	require.Equal(t, h.w.r.tree().Watches(), h.connect().c.watches, "the new tree's")
+	require.Equal(t, h.w.r.Tree().Watches(), h.connect().c.watches, "the new tree's")
 	again := h.reattach(mine)
 	f.settle()
 	require.Equal(t, mine.id, again.readConnect().SessionID)
@@ -149,7 +149,7 @@ func TestEmptyServerGetsTheWholeState(t *testing.T) {
 
 func TestRestoreWhileServingIsAMistake(t *testing.T) {
 	w := newWorld(t, nil)
-	require.Panics(t, func() { w.r.Restore(&Recovered{Tree: w.r.tree()}) })
+	require.Panics(t, func() { w.r.Restore(&Recovered{Tree: w.r.Tree()}) })
 }
 
 // TestRequestOfAnEarlierLife: what this server forwarded before it was restarted finds no connection of its new life.
@@ -183,7 +183,7 @@ func TestMemberServesNobodyBeforeTheEnsembleHasDecided(t *testing.T) {
 	f.kill(f.other(h).id)
 	f.wait(testTickMs)
 	require.False(t, h.w.r.Serving())
-	require.Equal(t, zab.RoleLooking, h.w.r.ZabStatus().Role)
+	require.Equal(t, zab.RoleLooking, h.w.r.core.Status().Role)
 	require.NotZero(t, h.w.r.Step(f.now, nil).WakeAtMs)
 }
 

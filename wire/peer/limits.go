@@ -17,8 +17,6 @@ const (
 	entryHeadBytes = 8 + 24 + 4
 	// touchBytes is the length of a touch: session, timeout, age.
 	touchBytes = 8 + 4 + 4
-	// intBytesMax is the longest encoding of an integer in a body.
-	intBytesMax = 9
 	// lengthBytesMax is the longest encoding of the type and length of a string, byte string or array in a body.
 	lengthBytesMax = 5
 

@@ -103,12 +103,6 @@ func (c *Config) Voter(id zxid.ServerID) bool {
 // Electable reports whether a server may lead: it has a vote, and the vote has weight.
 func (c *Config) Electable(id zxid.ServerID) bool { return c.Voter(id) && c.quorums.weight(id) > 0 }
 
-// Hierarchical reports whether groups decide rather than the plain majority.
-func (c *Config) Hierarchical() bool {
-	_, ok := c.quorums.(*hierarchy)
-	return ok
-}
-
 // Quorum reports whether the servers for which has is true can decide. has is asked about voters only. Any two quorums
 // have a server in common.
 func (c *Config) Quorum(has func(zxid.ServerID) bool) bool { return c.quorums.quorum(has) }

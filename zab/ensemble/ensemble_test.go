@@ -41,7 +41,7 @@ func TestMembers(t *testing.T) {
 	require.False(t, c.Voter(9))
 	require.True(t, c.Electable(3))
 	require.False(t, c.Electable(9))
-	require.False(t, c.Hierarchical())
+	require.IsType(t, majority{}, c.quorums)
 }
 
 func TestFaultyMemberships(t *testing.T) {
@@ -91,7 +91,7 @@ func TestHierarchy(t *testing.T) {
 	groups := []Group{{3, []zxid.ServerID{9, 8, 7}}, {1, []zxid.ServerID{1, 2, 3}}, {2, []zxid.ServerID{4, 5, 6}}}
 	c, err := NewHierarchical(members, 0, groups, nil)
 	require.NoError(t, err)
-	require.True(t, c.Hierarchical())
+	require.IsType(t, &hierarchy{}, c.quorums)
 	require.True(t, c.Quorum(in(1, 2, 4, 5)))
 	require.False(t, c.Quorum(in(1, 2, 3, 4, 7)), "a majority of one group only")
 	require.True(t, c.Quorum(in(1, 2, 3, 7, 9)))
@@ -194,7 +194,7 @@ func TestTextRoundTrip(t *testing.T) {
 		require.True(t, c.Equal(again))
 		require.Equal(t, c.Version(), again.Version())
 		require.Equal(t, c.Text(), again.Text())
-		require.Equal(t, c.Hierarchical(), again.Hierarchical())
+		require.IsType(t, c.quorums, again.quorums)
 	})
 }
 

@@ -275,7 +275,7 @@ func TestSlowLearnerIsSentABoundedAmount(t *testing.T) {
 		s.Settle()
 	}
 	require.EqualValues(t, 8, (s.SentBytes(1)-before)/mebibyte)
-	require.EqualValues(t, 12, s.Server(3).Node.LastCommitted().Counter())
+	require.EqualValues(t, 12, s.Server(3).Node.Status().LastCommitted.Counter())
 	s.Hold = nil
 	s.untilLevel()
 	require.EqualValues(t, 12, (s.SentBytes(1)-before)/mebibyte)

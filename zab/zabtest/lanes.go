@@ -10,7 +10,7 @@ import (
 // Event is something that is about to happen.
 type Event struct {
 	From, To zxid.ServerID
-	// Message arrives, Op reaches the disk of To, or neither: then Dial, History or Other says what it is.
+	// Message arrives, Op reaches the disk of To, or neither: then What says what it is.
 	Message *zab.Message
 	Op      *zab.PersistOp
 	What    string

@@ -90,7 +90,7 @@ func (w *World) perform(s *Server, op *zab.PersistOp) {
 		state, _, _ := s.Disk.recover()
 		s.reload = &state
 	}
-	confirm := func() { w.step(s, zab.Input{Kind: zab.InputPersisted, Token: op.Token, Generation: op.Generation}) }
+	confirm := func() { w.step(s, zab.Input{Kind: zab.InputPersisted, Token: op.Token}) }
 	if w.rng != nil && w.rng.IntN(2) == 0 {
 		w.enqueue(laneConfirm, s, s, nil, Event{What: "confirm", do: confirm})
 		return

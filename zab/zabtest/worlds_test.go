@@ -3,6 +3,7 @@ package zabtest_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -78,9 +79,12 @@ func TestRandomWorlds(t *testing.T) {
 		require.NoError(t, runWorld(w, rng, &sum), "seed %d", seed)
 	}
 	t.Logf("%+v", sum)
+	require.NotZero(t, sum.diffs)
 	require.NotZero(t, sum.truncs)
 	require.NotZero(t, sum.snaps)
 	require.Greater(t, sum.reigns, 600)
+	require.NotZero(t, sum.writes)
+	require.NotZero(t, sum.syncs)
 }
 
 // Bugs that are planted on purpose are found by a few dozen worlds: the judge is awake.
@@ -101,11 +105,15 @@ func TestWorldsFindPlantedBugs(t *testing.T) {
 	}
 }
 
-// plantedWorld runs a world with a bug in it; a panic of the core counts as found.
+// plantedWorld runs a world with a bug in it; that the core notices it itself, and panics with what is wrong, counts as
+// found. Any other panic is a mistake of the test.
 func plantedWorld(seed uint64, p zab.Plant) (err error) {
 	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("panic: %v", r)
+		r := recover()
+		if why, ok := r.(string); ok && strings.HasPrefix(why, "zab: ") {
+			err = fmt.Errorf("panic: %s", why)
+		} else if r != nil {
+			panic(r)
 		}
 	}()
 	w, rng := randomWorld(seed, p)
