@@ -58,7 +58,7 @@ sim: build ## Simulate ensembles with faults: SEEDS=A-B, or as many seeds as fit
 
 plants: build ## Find every planted bug within 2,000 seeds
 	@plants=$$(bin/zabra sim --plant list) || exit 1; \
-	for p in $$plants; do bin/zabra sim --plant $$p --seeds 1-2000 --trace 1 >bin/plant.out || exit 1; \
+	for p in $$plants; do bin/zabra sim --plant $$p --seeds 1-2000 --trace=-1 >bin/plant.out || exit 1; \
 	echo "$$p: $$(grep -m 1 FAILS bin/plant.out)"; done; rm bin/plant.out
 
 interop: build ## Run real clients of other languages against bin/zabra

@@ -96,7 +96,7 @@ type Config struct {
 	// of whatever arrived while the last sync ran.
 	FlushDelayMs, MaxBatchSize int
 	// CommitLogCount is how many committed transactions a member of an ensemble keeps in memory for those that fall
-	// behind, 500 to 1,000,000, whatever their size is. At 500 it is as many as fit into a few megabytes, if that is more.
+	// behind, 500 to 1,000,000, as long as they fit into 64 MiB; as many as fit into 16 MiB if that is more.
 	CommitLogCount int
 	// SnapshotSizeFactor is the share of the newest snapshot's size that the log may have to be handed to a learner
 	// instead of the snapshot. At most 1; 0 is without a bound, less than 0 never hands the log on.

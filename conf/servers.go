@@ -110,6 +110,11 @@ func (l *loader) myID() {
 	line, _, _ := strings.Cut(string(text), "\n")
 	id, err := strconv.ParseInt(trim(line), 10, 64)
 	if err != nil {
+		if trim(line) == "" {
+			l.fault(source{file: path}, "", "is empty: it has to contain the number of this server's line")
+			l.badMyID = true
+			return
+		}
 		l.fault(source{file: path}, "", "serverid %s is not a number", shown(trim(line)))
 		l.badMyID = true
 		return

@@ -58,6 +58,8 @@ const (
 	// linkBackoffMin and linkBackoffMax bound the pause between two attempts to reach another member's election port.
 	linkBackoffMin = 5 * time.Millisecond
 	linkBackoffMax = time.Second
+	// linkCallsAgain is the time within which a member that is connected may ask once to be called; more is strange.
+	linkCallsAgain = 10 * time.Second
 	// joinBackoffMin and joinBackoffMax do the same for the leader's quorum port.
 	joinBackoffMin = 5 * time.Millisecond
 	joinBackoffMax = 100 * time.Millisecond

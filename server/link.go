@@ -29,6 +29,8 @@ type link struct {
 	mu   sync.Mutex
 	next *zab.Message // the newest notification, not written yet
 	conn *linkConn    // nil: the link is down
+	// called is when the peer last asked to be called although it was connected.
+	called time.Time
 }
 
 // keepAlives is how many signs of life go out in the time after which a silent link counts as down.
@@ -310,10 +312,18 @@ func (e *electionListener) greet(nc net.Conn) func() {
 // cannot be. One that was made a moment ago may be news to the peer, and stays.
 func (l *link) callBack() {
 	l.mu.Lock()
+	again := l.conn != nil && time.Since(l.called) < linkCallsAgain
+	if l.conn != nil {
+		l.called = time.Now()
+	}
 	if l.conn != nil && time.Since(l.conn.began) > linkBackoffMax {
 		l.downLocked()
 	}
 	l.mu.Unlock()
+	if again {
+		l.m.trouble.note(l.m, "twice", l.peer.ID, fmt.Sprintf("server %d asks again and again to be called, although it is connected; "+
+			"do two servers have that number in their myid file?", l.peer.ID))
+	}
 	signal(l.poke)
 }
 

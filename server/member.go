@@ -203,7 +203,11 @@ func (m *member) logRole(old, now *zab.Status) {
 	if now.Role == zab.RoleLooking {
 		if old.Role != zab.RoleLooking {
 			m.meter.looking.Add(1)
-			m.s.log.Info("LOOKING", zap.String("because", now.Why))
+			text := "LOOKING"
+			if m.s.phase.Load() != phaseServing {
+				text = "no longer a member's role" // this server is being shut down
+			}
+			m.s.log.Info(text, zap.String("because", now.Why))
 		}
 		return
 	}

@@ -259,7 +259,10 @@ func (n *Node) takeCommitted() {
 	}
 	entries, bytes := windowEntriesMin, windowBytesMax
 	if n.cfg.WindowEntries > 0 {
-		entries, bytes = n.cfg.WindowEntries, 0
+		entries = n.cfg.WindowEntries
+	}
+	if entries < windowEntriesMin {
+		bytes = 0 // as small as that only to see what learners are served with from disk
 	}
 	n.hist.trim(n.trimLimit(), entries, bytes)
 }

@@ -19,7 +19,8 @@ type Batch struct {
 	// Plant is the name of a bug that is planted; empty for none. Then the run ends with the first failure, which is what
 	// is wanted.
 	Plant string
-	// TraceLines is how much of the trace of a failure is shown; 0 shows all of it.
+	// TraceLines is how much of the trace of a failure is shown; 0 shows all of it, a negative number neither it nor the
+	// reduction to the fewest faults, which takes a while.
 	TraceLines int
 	// Out gets the report.
 	Out io.Writer
@@ -94,6 +95,9 @@ func (b *Batch) report(out *Outcome) {
 // showFailure reduces the failure and writes down how it comes about.
 func (b *Batch) showFailure(out *Outcome, core zab.Plant, host HostPlant) {
 	fmt.Fprintf(b.Out, "\nseed %d FAILS: %v\n", out.Seed, out.Failure)
+	if b.TraceLines < 0 {
+		return
+	}
 	opts := Options{Seed: out.Seed, Core: core, Host: host}
 	opts.Leave = reduce(opts, out.Failure.Invariant)
 	opts.Keep = true

@@ -105,6 +105,14 @@ func TestFailureIsShown(t *testing.T) {
 	require.Contains(t, out.String(), "with the fewest faults")
 	require.Contains(t, out.String(), "fault ", "without a crash nothing is lost")
 	require.Less(t, strings.Count(out.String(), "\n"), 80, "the trace is as long as was asked for")
+
+	out.Reset()
+	b.TraceLines = -1
+	result, err = b.Run(context.Background())
+	require.NoError(t, err)
+	require.NotNil(t, result.Failure)
+	require.Contains(t, out.String(), "FAILS")
+	require.NotContains(t, out.String(), "with the fewest faults")
 }
 
 func TestParsePlant(t *testing.T) {

@@ -86,9 +86,13 @@ func (e *Ensemble) Server(id int) *Server { return e.servers[id-1] }
 func (e *Ensemble) QuorumAddr(id int) string   { return e.quorum[id-1] }
 func (e *Ensemble) ElectionAddr(id int) string { return e.elect[id-1] }
 
-// Client connects to the member with that id.
+// Client connects to the member with that id, as soon as it serves.
 func (e *Ensemble) Client(t testing.TB, id int, opts ...client.Options) *client.Client {
 	t.Helper()
+	e.await(fmt.Sprintf("member %d serves", id), func() bool {
+		s := e.Server(id)
+		return s.running == nil || s.running.Stats().Mode != ""
+	})
 	return e.Server(id).Client(t, opts...)
 }
 
