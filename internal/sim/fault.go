@@ -321,6 +321,7 @@ func (w *world) hit(f *Fault, s *server) {
 		s.pause(end)
 	case FaultWallClock:
 		s.wallOffMs += int64(f.N-12) * 3000
+		s.wallOffMaxMs = max(s.wallOffMaxMs, s.wallOffMs)
 	case FaultClients:
 		for _, c := range slices.Clone(s.clientConns) {
 			c.cut()

@@ -30,6 +30,8 @@ type server struct {
 	driftPPM  int64
 	baseMs    int64 // the monotonic clock at the beginning
 	wallOffMs int64
+	// wallOffMaxMs is the most that it ever was ahead.
+	wallOffMaxMs int64
 	life      uint32
 	lastConn  zab.ConnID
 	ackEpochs map[zxid.Epoch]bool
@@ -88,6 +90,7 @@ func newServer(w *world, m ensemble.Member) *server {
 	s.driftPPM = w.rnd.Int64N(60_001) - 30_000
 	s.baseMs = 1_000_000 * int64(m.ID)
 	s.wallOffMs = w.rnd.Int64N(2001) - 1000
+	s.wallOffMaxMs = s.wallOffMs
 	return s
 }
 

@@ -14,6 +14,9 @@ import (
 // have told it; nothing that is counted on the strength of its acknowledgements depends on its disk; and no leader of an
 // older epoch can win it over and get anywhere, because that takes another voter who refuses. Messages of its last life
 // say nothing that the others do not know, and its connections are gone.
+//
+// One thing is lost all the same: which session ids it has made that have come and gone. A new disk is no harm there as
+// long as the wall clock, from which new ids come, is not behind; so it is set right with the new disk.
 func (s *server) maybeWipe() {
 	wipe := s.orders.wipe
 	s.orders.wipe = false
@@ -35,4 +38,5 @@ func (s *server) maybeWipe() {
 	s.w.note(s.id, "has an empty disk", 0, 0)
 	s.mem, s.durable = vfs.NewMem(), durable{}
 	s.ackEpochs = map[zxid.Epoch]bool{}
+	s.wallOffMs = max(s.wallOffMs, s.wallOffMaxMs)
 }
