@@ -14,7 +14,7 @@ const (
 	PlantAckEarly
 	// PlantAckEpochEarly answers LEADERINFO before acceptedEpoch is durable.
 	PlantAckEpochEarly
-	// PlantVoteNotDurable votes with what is in the log and may not be durable (D-18).
+	// PlantVoteNotDurable votes with what is in the log and may not be durable, and while the disk still writes (D-18).
 	PlantVoteNotDurable
 	// PlantCommitMinority commits what one server has acknowledged.
 	PlantCommitMinority

@@ -32,9 +32,9 @@ type server struct {
 	wallOffMs int64
 	// wallOffMaxMs is the most that it ever was ahead.
 	wallOffMaxMs int64
-	life      uint32
-	lastConn  zab.ConnID
-	ackEpochs map[zxid.Epoch]bool
+	life         uint32
+	lastConn     zab.ConnID
+	ackEpochs    map[zxid.Epoch]bool
 	// pausedUntil is when the process goes on that stands still, restarting tells that a start is planned.
 	pausedUntil Micros
 	restarting  bool
