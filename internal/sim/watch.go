@@ -66,7 +66,8 @@ func (c *client) receiveEvent(d *jute.Decoder) {
 	}
 }
 
-// changesOf says which change an event tells of.
+// changesOf says which changes an event can tell of. A client that comes back after a node was deleted and created again
+// is told that its data, or its children, have changed.
 func changesOf(t wire.EventType) changeKind {
 	switch t {
 	case wire.EventNodeCreated:
@@ -74,9 +75,9 @@ func changesOf(t wire.EventType) changeKind {
 	case wire.EventNodeDeleted:
 		return changeDeleted
 	case wire.EventNodeDataChanged:
-		return changeData
+		return changeData | changeCreated
 	}
-	return changeChildren
+	return changeChildren | changeCreated
 }
 
 func (w *watch) firesOn(t wire.EventType) bool {
