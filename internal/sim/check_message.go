@@ -5,12 +5,15 @@ import (
 	"zabra/zab/zxid"
 )
 
-// checkVote is E-19: a vote for oneself names what is durable.
+// checkVote is E-19: a vote for oneself names what is durable, and the disk is idle; unless the vote was overtaken in the same
+// step by a role that has given the disk something to do.
 func (s *server) checkVote(m *zab.Message) {
 	if m.Kind != zab.MessageNotification || m.Role != zab.RoleLooking || m.Vote.Leader != s.id {
 		return
 	}
-	if d := &s.durable; m.Vote.Zxid != d.last() || m.Vote.Epoch != d.epoch() || len(d.written) > 0 || len(s.disk.queue) > 0 {
+	d := &s.durable
+	busy := (len(d.written) > 0 || len(s.disk.queue) > 0) && s.status.Role == zab.RoleLooking
+	if m.Vote.Zxid != d.last() || m.Vote.Epoch != d.epoch() || busy {
 		s.w.fail("E-19", "s%d votes for itself with epoch %d up to %v; durable are epoch %d up to %v", s.id, m.Vote.Epoch, m.Vote.Zxid,
 			d.epoch(), d.last())
 	}
