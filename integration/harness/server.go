@@ -6,6 +6,7 @@
 package harness
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -251,8 +252,40 @@ func (s *Server) Kill() {
 // Terminate sends SIGTERM and does not wait.
 func (s *Server) Terminate() error { return s.signal(syscall.SIGTERM) }
 
-// Suspend stops the process with SIGSTOP: its sockets stay open and nobody answers.
-func (s *Server) Suspend() error { return s.signal(syscall.SIGSTOP) }
+// Suspend stops the process with SIGSTOP: its sockets stay open and nobody answers. It returns when all threads stand still,
+// which takes a moment after the signal.
+func (s *Server) Suspend() error {
+	if err := s.signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	pid := s.cmd.Process.Pid
+	for began := time.Now(); time.Since(began) < suspendMax; {
+		if standsStill(pid) {
+			return nil
+		}
+		time.Sleep(time.Millisecond) // polls the process
+	}
+	return fmt.Errorf("process %d does not stop", pid)
+}
+
+// suspendMax is how long a process may take to stop.
+const suspendMax = 5 * time.Second
+
+// standsStill reports whether every thread of a process is in state T.
+func standsStill(pid int) bool {
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	if err != nil || len(threads) == 0 {
+		return false
+	}
+	for _, name := range threads {
+		text, err := os.ReadFile(name)
+		// The state is behind the name, which may have blanks, in parentheses.
+		if i := bytes.LastIndexByte(text, ')'); err == nil && (i < 0 || i+2 >= len(text) || text[i+2] != 'T') {
+			return false
+		}
+	}
+	return true
+}
 
 // Continue lets a suspended process run on.
 func (s *Server) Continue() error { return s.signal(syscall.SIGCONT) }
