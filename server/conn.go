@@ -40,6 +40,7 @@ type conn struct {
 	greeted    bool // the first frame was accepted
 	onReadable func(fd uintptr) bool
 	readN      int
+	received   bool // requests were handed over for which no step was seen to yet
 	readErr    syscall.Errno
 
 	out writer
@@ -147,6 +148,7 @@ func (c *conn) receive() error {
 	for {
 		frame, ok, err := c.in.next(c.s.cfg.JuteMaxBufferBytes)
 		if err != nil {
+			c.seeToStep()
 			return err
 		}
 		if !ok {
@@ -154,6 +156,7 @@ func (c *conn) receive() error {
 		}
 		verdict, err := rc.Receive(frame, now)
 		if err != nil {
+			c.seeToStep()
 			return err
 		}
 		first := !c.greeted
@@ -163,9 +166,11 @@ func (c *conn) receive() error {
 		}
 		switch verdict {
 		case replica.Flush:
+			c.seeToStep()
 			err = c.flushAndWait()
 			now = c.s.clock.now()
 		case replica.Wait:
+			c.seeToStep()
 			c.flush()
 			err = c.waitResumed(rc)
 			now = c.s.clock.now()
@@ -173,6 +178,7 @@ func (c *conn) receive() error {
 				c.logSession(rc)
 			}
 		case replica.Closing:
+			c.seeToStep()
 			c.flush()
 			return errClosing
 		}
@@ -180,8 +186,20 @@ func (c *conn) receive() error {
 			return err
 		}
 	}
+	c.seeToStep()
 	c.flush()
 	return nil
+}
+
+// received notes that the reader has handed over a request which waits for a step.
+func received(rc *replica.Conn) { rc.Owner().(*conn).received = true }
+
+// seeToStep has a step taken for what was handed over since the last time.
+func (c *conn) seeToStep() {
+	if c.received {
+		c.received = false
+		c.s.advance(readerRoundsMax)
+	}
 }
 
 // logSession tells of a handshake that is done.

@@ -50,6 +50,13 @@ func (d *disk) take(spare []zab.PersistOp) []zab.PersistOp {
 	return ops
 }
 
+// waits tells whether there are operations that nobody has taken.
+func (d *disk) waits() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.ops) > 0
+}
+
 func (d *disk) close() {
 	d.mu.Lock()
 	d.closed = true
@@ -70,7 +77,6 @@ func (s *Server) diskLoop() {
 			s.diskFailed(fmt.Errorf("the transaction log cannot be written: %w", err))
 			return
 		}
-		s.maybeSnapshot()
 		clear(ops)
 		spare = ops
 	}
@@ -100,7 +106,9 @@ func (s *Server) persist(ops []zab.PersistOp) error {
 		if err := s.sync(entries); err != nil {
 			return err
 		}
+		s.maybeSnapshot()
 		s.steps.confirm(op, nil)
+		s.stepAfterDisk(entries)
 		entries, bytes = 0, 0
 	}
 	return nil
@@ -133,7 +141,18 @@ func (s *Server) perform(op *zab.PersistOp) (err error) {
 		s.allowSnapshots()
 	}
 	s.steps.confirm(op, state)
+	s.steps.wakeUp()
 	return nil
+}
+
+// stepAfterDisk has a step taken for what has become durable. Where that is little and the disk has nothing else to do it is
+// taken here: then the answer is out before another goroutine would have been woken.
+func (s *Server) stepAfterDisk(entries int) {
+	if entries > directEntriesMax || s.disk.waits() {
+		s.steps.wakeUp()
+		return
+	}
+	s.advance(1)
 }
 
 // sync makes durable what was appended.

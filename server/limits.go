@@ -41,6 +41,12 @@ const (
 	flushBatch = 32
 	// flushUrgentInRow is how many batches of urgent connections go before one of others.
 	flushUrgentInRow = 4
+	// flushDirectMax is how many connections of one step are written by the goroutine that took it.
+	flushDirectMax = 4
+	// readerRoundsMax is how many steps the reader of a connection takes in a row before it goes on reading.
+	readerRoundsMax = 4
+	// directEntriesMax is how many transactions that have become durable are applied on the disk goroutine.
+	directEntriesMax = 16
 	// flushQueueKeptMax is the length above which the memory of an emptied queue is not kept.
 	flushQueueKeptMax = 4096
 	// syncBatchBytesMax is how much is appended to the log before it is synced, though more may wait: what is durable can

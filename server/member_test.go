@@ -24,6 +24,7 @@ func loneMember(t *testing.T) (*member, *observer.ObservedLogs) {
 	core, logs := observer.New(zap.InfoLevel)
 	s := &Server{log: zap.New(core), clock: newClock(), quit: make(chan struct{})}
 	s.steps.init()
+	s.steps.end()
 	m := &member{s: s, id: 1, limits: memberLimits{dial: memberWaitMax, write: memberWaitMax, quiet: memberWaitMax}}
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	m.linkCtx, m.unlink = context.WithCancel(m.ctx)

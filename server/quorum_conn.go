@@ -348,6 +348,11 @@ func (c *quorumConn) read() error {
 		}
 		c.m.meter.count(msg)
 		c.m.s.steps.message(msg, messageBytes(msg))
+		if r.Buffered() { // more of the same packet belongs to the same step
+			c.m.s.steps.due.Store(true)
+			continue
+		}
+		c.m.s.advance(readerRoundsMax)
 	}
 }
 

@@ -335,6 +335,7 @@ func (s *Server) Close() error {
 		s.phase.Store(phaseClosed)
 		s.startMu.Unlock()
 		close(s.quit)
+		s.steps.end()
 		s.drainOnce.Do(func() { close(s.draining) })
 		if s.listener != nil {
 			s.listener.Close()

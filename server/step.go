@@ -2,15 +2,27 @@ package server
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"zabra/server/replica"
 	"zabra/zab"
 )
 
-// stepper is what other goroutines say to the stepping goroutine.
+// stepper is what goroutines have to say to the replica, and the right to step it.
 type stepper struct {
 	wake chan struct{} // holds at most one
+	// due is set while something waits that no step has begun to take.
+	due atomic.Bool
+
+	// running is held by who steps the replica: one goroutine at a time, whichever, is the stepping goroutine. The next
+	// fields belong to it.
+	running sync.Mutex
+	timer   *time.Timer
+	armedMs int64 // when timer fires, monotonic; 0: it has fired
+	spare   []zab.Input
+	direct  []*replica.Conn // what the step has left to be written, where that is little
+	ended   bool            // no step is taken any more
 
 	mu    sync.Mutex
 	calls []func() // to be run between two steps
@@ -33,11 +45,18 @@ type restore struct {
 
 func (st *stepper) init() {
 	st.wake = make(chan struct{}, 1)
+	st.timer = time.NewTimer(0) // the first step is due at once: it tells when the next one is
 	st.room.L = &st.mu
 }
 
-// wakeUp makes the stepping goroutine take a step soon. It never waits.
+// wakeUp has a step taken soon, on another goroutine. It never waits.
 func (st *stepper) wakeUp() {
+	st.due.Store(true)
+	st.signal()
+}
+
+// signal wakes the stepping goroutine.
+func (st *stepper) signal() {
 	select {
 	case st.wake <- struct{}{}:
 	default: // a step is due already, and it begins after what the caller has done
@@ -53,20 +72,20 @@ func (st *stepper) input(in zab.Input) {
 }
 
 // message queues a message of another member, and waits while too much of that kind is queued: then its sender is not
-// read. It gives up when the server is being closed.
+// read. It gives up when the server is being closed. The caller sees to a step.
 func (st *stepper) message(m *zab.Message, bytes int) {
 	st.mu.Lock()
 	for st.bytes > inputBytesMax && !st.closed {
+		st.signal()
 		st.room.Wait()
 	}
 	st.inputs = append(st.inputs, zab.Input{Kind: zab.InputMessage, Message: m, Conn: m.Conn, Peer: m.From})
 	st.bytes += bytes
 	st.mu.Unlock()
-	st.wakeUp()
 }
 
 // confirm tells that everything up to the operation is durable, and which state is to replace the present one because of
-// it, if any. Operations come in order.
+// it, if any. Operations come in order. The caller sees to a step.
 func (st *stepper) confirm(op *zab.PersistOp, state *replica.Recovered) {
 	st.mu.Lock()
 	if state != nil {
@@ -74,7 +93,6 @@ func (st *stepper) confirm(op *zab.PersistOp, state *replica.Recovered) {
 	}
 	st.inputs = append(st.inputs, zab.Input{Kind: zab.InputPersisted, Token: op.Token})
 	st.mu.Unlock()
-	st.wakeUp()
 }
 
 // work is what one round of the stepping goroutine has to do.
@@ -97,6 +115,13 @@ func (st *stepper) take(done []zab.Input) work {
 	}
 	st.mu.Unlock()
 	return w
+}
+
+// end lets no step begin any more. It waits for one that is under way.
+func (st *stepper) end() {
+	st.running.Lock()
+	st.ended = true
+	st.running.Unlock()
 }
 
 // close lets nobody wait any more.
@@ -143,29 +168,62 @@ func (s *Server) post(f func()) {
 	s.steps.wakeUp()
 }
 
-// stepLoop is the stepping goroutine: the only one that changes the replica's state. Each round takes everything that is
-// waiting, so that one sync of the log serves all requests that came in during the last one.
+// stepLoop sees to the steps that nobody else sees to: those that a timer asks for, and all that came in while others
+// were busy.
 func (s *Server) stepLoop() {
-	timer := time.NewTimer(0) // the first step is due at once: it tells when the next one is
-	defer timer.Stop()
-	armedMs := int64(0) // when timer fires; 0: it has fired
-	var spare []zab.Input
 	for {
 		select {
 		case <-s.steps.wake:
-		case <-timer.C:
-			armedMs = 0
+		case <-s.steps.timer.C:
+			s.steps.running.Lock()
+			s.steps.armedMs = 0
+			s.steps.running.Unlock()
 		case <-s.quit:
 			return
 		}
-		w := s.steps.take(spare)
-		wakeAtMs := s.step(&w)
-		spare = w.inputs
-		// A timer that fires too early costs a step in which nothing happens; setting it anew at each step costs more.
-		if wakeAtMs != 0 && (armedMs == 0 || wakeAtMs < armedMs) {
-			armedMs = wakeAtMs
-			timer.Reset(s.clock.until(wakeAtMs))
+		s.advance(0)
+	}
+}
+
+// advance has steps taken until nothing waits, unless somebody else is at it, who then does it for the caller too. So the
+// goroutine that brings a request in, or the news that the disk has it, mostly steps the replica itself, and no other has to
+// be woken for it. After roundsMax steps (0: without bound) the rest is left to the stepping goroutine: the caller has work of
+// its own.
+func (s *Server) advance(roundsMax int) {
+	st := &s.steps
+	st.due.Store(true)
+	for n := 0; st.due.Load() && st.running.TryLock(); n++ {
+		if st.ended || roundsMax > 0 && n == roundsMax {
+			st.running.Unlock()
+			st.signal()
+			return
 		}
+		st.due.Store(false)
+		s.round()
+		var direct [flushDirectMax]*replica.Conn
+		copy(direct[:], st.direct)
+		st.direct = st.direct[:0]
+		st.running.Unlock()
+		for _, rc := range direct {
+			if rc == nil {
+				break
+			}
+			rc.Owner().(*conn).flush()
+		}
+	}
+}
+
+// round takes everything that waits in one step, so that one sync of the log serves all requests that came in during the
+// last one. The caller holds running.
+func (s *Server) round() {
+	st := &s.steps
+	w := st.take(st.spare)
+	wakeAtMs := s.step(&w)
+	st.spare = w.inputs
+	// A timer that fires too early costs a step in which nothing happens; setting it anew at each step costs more.
+	if wakeAtMs != 0 && (st.armedMs == 0 || wakeAtMs < st.armedMs) {
+		st.armedMs = wakeAtMs
+		st.timer.Reset(s.clock.until(wakeAtMs))
 	}
 }
 
@@ -196,7 +254,11 @@ func (s *Server) stepInputs(inputs []zab.Input) (wakeAtMs int64) {
 		s.member.carryOut(&rd)
 	}
 	s.disk.add(rd.Persist)
-	s.flush.add(rd.Flush)
+	if len(rd.Flush) <= flushDirectMax && len(s.steps.direct) == 0 {
+		s.steps.direct = append(s.steps.direct, rd.Flush...) // who steps writes it, when others can step again
+	} else {
+		s.flush.add(rd.Flush)
+	}
 	return rd.WakeAtMs
 }
 

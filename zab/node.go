@@ -87,6 +87,7 @@ type Node struct {
 	epochSeen zxid.Epoch
 
 	out Ready // what the next Ready hands out
+	in  Input // the one that Step is about: kept here so that none is allocated
 }
 
 // New returns the Node of a member of an ensemble, or of a standalone server if cfg.Ensemble is nil.
@@ -128,7 +129,9 @@ func (n *Node) Step(in Input) {
 	case InputLinkDown:
 		n.links[in.Peer], n.election.out[in.Peer] = false, false
 	}
-	n.step(&in)
+	n.in = in
+	n.step(&n.in)
+	n.in = Input{}
 	if n.serving {
 		n.served, n.failures = true, 0
 	}
@@ -166,6 +169,9 @@ func (n *Node) NextZxid() zxid.Zxid {
 	}
 	return last + 1
 }
+
+// Serves reports whether clients may be served, and in which generation of the role: Status in short.
+func (n *Node) Serves() (generation uint32, serving bool) { return n.generation, n.serving }
 
 // Status returns what the server is now.
 func (n *Node) Status() Status {

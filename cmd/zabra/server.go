@@ -32,6 +32,7 @@ type serverFlags struct {
 	defines   []string
 	logFormat string
 	logLevel  string
+	profile   string
 }
 
 func newServer() *cobra.Command {
@@ -48,11 +49,14 @@ connect, to port 2181.
 other JVM arguments in them are skipped.
 
 Exit codes: 0 stopped by a signal, 1 failure, 2 command line or configuration, 3 data directory, 14 election port.`,
-		RunE: func(_ *cobra.Command, args []string) error { return serve(args, flags) },
+		RunE: func(_ *cobra.Command, args []string) error {
+			return profiled(flags.profile, func() error { return serve(args, flags) })
+		},
 	}
 	addDefines(cmd, &flags.defines)
 	cmd.Flags().StringVar(&flags.logFormat, "log-format", "auto", "console, line (as ZooKeeper writes it) or json; auto is console on a terminal, else line")
 	cmd.Flags().StringVar(&flags.logLevel, "log-level", "info", "debug, info, warn or error")
+	cmd.Flags().StringVar(&flags.profile, "profile", "", "a folder that gets the profiles of the run (CPU, heap, locks) for go tool pprof at a graceful stop")
 	return cmd
 }
 

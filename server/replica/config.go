@@ -42,6 +42,9 @@ type Config struct {
 	Snapshot                                                      znode.SnapshotOptions
 	// Wake is called, from any goroutine, when Step has something to do. It must not block.
 	Wake func()
+	// Received is called in the place of Wake by Receive: its caller sees to a step when it has handed over everything that
+	// has come in one go, and before it waits for anything. Nil is Wake.
+	Received func(*Conn)
 	// Refused is called, from any goroutine, when a request is refused without a code that says enough. It must not
 	// block. Nil is allowed.
 	Refused func(Refusal)
@@ -72,6 +75,10 @@ func (c *Config) setDefaults() {
 	}
 	if c.Wake == nil {
 		c.Wake = func() {}
+	}
+	if c.Received == nil {
+		wake := c.Wake
+		c.Received = func(*Conn) { wake() }
 	}
 	if c.Refused == nil {
 		c.Refused = func(Refusal) {}

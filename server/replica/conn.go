@@ -75,7 +75,7 @@ type Conn struct {
 	// in carries requests from the reader to the stepping goroutine.
 	in struct {
 		sync.Mutex
-		items []item
+		buf *itemBuffer // nil when nothing waits
 	}
 	// queued tells that the connection stands in the replica's inbox. Guarded by inbox.mu.
 	queued bool
@@ -338,7 +338,7 @@ func (c *Conn) receiveSASL(xid int32, body []byte, now Now) (Verdict, error) {
 func (c *Conn) enqueue(it item) Verdict {
 	c.nextSeq++
 	it.seq = c.nextSeq
-	it.body = append([]byte(nil), it.body...)
+	it.body = copyBody(it.body)
 	it.ids = *c.ids.Load()
 	if h := c.session.Load(); h != nil {
 		h.Busy(1)
@@ -348,9 +348,15 @@ func (c *Conn) enqueue(it item) Verdict {
 	total := c.r.outstanding.Add(1)
 	totalBytes := c.r.queuedBytes.Add(int64(len(it.body)))
 	c.in.Lock()
-	c.in.items = append(c.in.items, it)
+	first := c.in.buf == nil
+	if first {
+		c.in.buf = itemBuffers.Get().(*itemBuffer)
+	}
+	c.in.buf.items = append(c.in.buf.items, it)
 	c.in.Unlock()
-	c.r.post(c)
+	if first { // otherwise it stands in the inbox, or the stepping goroutine is about to look
+		c.r.postReceived(c)
+	}
 	limit := int64(c.r.cfg.OutstandingMax)
 	if pending < connRequestsMax && queued < connQueuedBytesMax && total < limit && totalBytes < queuedBytesMax &&
 		c.r.proposed.Load() < limit && c.r.proposedBytes.Load() < queuedBytesMax {

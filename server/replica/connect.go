@@ -35,7 +35,7 @@ func (c *Conn) receiveConnect(frame []byte) (Verdict, error) {
 		return Closing, nil // the server has ceased to serve
 	}
 	c.r.counters.connects.Add(1)
-	c.r.post(c)
+	c.r.postReceived(c)
 	return Wait, nil
 }
 

@@ -10,6 +10,7 @@ type broadcast interface {
 	Step(in zab.Input)
 	Ready() zab.Ready
 	Status() zab.Status
+	Serves() (generation uint32, serving bool)
 	NextZxid() zxid.Zxid
 	Busy() bool
 	WakeAtMs() int64

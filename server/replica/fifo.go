@@ -2,6 +2,7 @@ package replica
 
 import (
 	"sort"
+	"sync"
 
 	"zabra/wire"
 )
@@ -44,10 +45,24 @@ type item struct {
 // travelBytes is what the request takes on its way to the leader.
 func (it *item) travelBytes() int { return len(it.body) + identityBytes(it.ids) }
 
+// itemBuffer is memory for requests, which lines borrow while they are not empty: an idle connection has none.
+type itemBuffer struct{ items []item }
+
+var itemBuffers = sync.Pool{New: func() any { return &itemBuffer{make([]item, 0, itemBufferMin)} }}
+
+// giveBack takes a buffer whose items are all cleared. One that has grown large is left to the collector.
+func giveBack(b *itemBuffer) {
+	if b != nil && cap(b.items) <= itemBufferKeptMax {
+		b.items = b.items[:0]
+		itemBuffers.Put(b)
+	}
+}
+
 // fifo holds the requests of one connection in the order in which they are to be answered. It is a pure type: the
 // stepping goroutine owns it.
 type fifo struct {
 	items []item
+	buf   *itemBuffer // what items was borrowed from
 	head  int
 	// unproposed is the index of the first item that has not been looked at by prep.
 	unproposed int
@@ -55,7 +70,30 @@ type fifo struct {
 
 func (f *fifo) empty() bool { return f.head == len(f.items) }
 
-func (f *fifo) push(it item) { f.items = append(f.items, it) }
+func (f *fifo) push(it item) {
+	if f.buf == nil {
+		f.buf = itemBuffers.Get().(*itemBuffer)
+		f.items = f.buf.items
+	}
+	f.items = append(f.items, it)
+	f.buf.items = f.items
+}
+
+// take puts the requests of a buffer behind the others. The buffer becomes the line's if that is empty.
+func (f *fifo) take(b *itemBuffer) {
+	if b == nil {
+		return
+	}
+	if f.empty() {
+		giveBack(f.buf)
+		*f = fifo{buf: b, items: b.items}
+		return
+	}
+	f.items = append(f.items, b.items...)
+	f.buf.items = f.items
+	clear(b.items)
+	giveBack(b)
+}
 
 // front returns the item whose answer is due next.
 func (f *fifo) front() *item { return &f.items[f.head] }
@@ -68,14 +106,11 @@ func (f *fifo) pop() {
 		f.unproposed = f.head
 	}
 	switch {
-	case f.head < len(f.items):
-		if f.head >= 64 && f.head*2 >= len(f.items) {
-			f.compact()
-		}
-	case cap(f.items) > 8:
+	case f.head == len(f.items):
+		giveBack(f.buf)
 		*f = fifo{}
-	default:
-		f.items, f.head, f.unproposed = f.items[:0], 0, 0
+	case f.head >= 64 && f.head*2 >= len(f.items):
+		f.compact()
 	}
 }
 

@@ -34,6 +34,16 @@ const (
 	// connNumberBits is the part of a connection's number in an ensemble that counts; above it stand the milliseconds since
 	// 1970 of the server's start.
 	connNumberBits = 20
+	// bodyChunkBytes and payloadChunkBytes are the chunks that the records of waiting requests and encoded transactions are cut from;
+	// what is larger than slabPieceShare of a chunk gets memory of its own. keyChunkBytes is the same for pending paths.
+	bodyChunkBytes    = 8 << 10
+	payloadChunkBytes = 64 << 10
+	keyChunkBytes     = 16 << 10
+	slabPieceShare    = 4
+	// itemBufferMin is the room for waiting requests that a connection borrows first, itemBufferKeptMax the largest that is
+	// kept for others.
+	itemBufferMin     = 32
+	itemBufferKeptMax = 1024
 	// outstandingDefault stands for an unset limit of outstanding requests.
 	outstandingDefault = 16384
 )

@@ -17,6 +17,10 @@ type pendingNode struct {
 	dataBytes   int32
 	// last is the newest proposal that changed the node; when that is applied the entry is dropped.
 	last zxid.Zxid
+	// key is what the entry is found by; empty for the root.
+	key string
+	// recycled is set while the entry is none.
+	recycled bool
 }
 
 // pendingView is the tree plus the effects of transactions that are proposed but not applied: what a write is checked
@@ -35,11 +39,12 @@ type pendingView struct {
 	digest uint64
 	undo   undoLog
 	free   []*pendingNode
+	keys   slab
 }
 
 type touch struct {
 	zxid zxid.Zxid
-	path string
+	node *pendingNode
 }
 
 type pendingEphemeral struct {
@@ -56,7 +61,7 @@ type undoLog struct {
 }
 
 type undoNode struct {
-	path string
+	node *pendingNode
 	had  bool
 	old  pendingNode
 }
@@ -68,6 +73,7 @@ func newPendingView(tree *znode.Tree, noDigest bool) *pendingView {
 		nodes:      make(map[string]*pendingNode),
 		ephemerals: make(map[zxid.SessionID][]pendingEphemeral),
 		digest:     tree.Digest(),
+		keys:       slab{bytes: keyChunkBytes},
 	}
 }
 
@@ -112,24 +118,18 @@ func (v *pendingView) put(path []byte, old, n *pendingNode, z zxid.Zxid) {
 	}
 	n.last = z
 	p, had := v.nodes[string(path)]
-	key := ""
-	if !had || p.last != z || v.undo.active {
-		key = string(path)
-	}
-	if v.undo.active {
-		u := undoNode{path: key, had: had}
-		if had {
-			u.old = *p
-		}
-		v.undo.nodes = append(v.undo.nodes, u)
-	}
 	if !had {
 		p = v.alloc()
-		v.nodes[key] = p
+		p.key = v.keys.text(path)
+		v.nodes[p.key] = p
+	}
+	if v.undo.active {
+		v.undo.nodes = append(v.undo.nodes, undoNode{node: p, had: had, old: *p})
 	}
 	if !had || p.last != z {
-		v.touched = append(v.touched, touch{zxid: z, path: key})
+		v.touched = append(v.touched, touch{zxid: z, node: p})
 	}
+	n.key = p.key
 	*p = *n
 }
 
@@ -190,9 +190,9 @@ func (v *pendingView) ephemeralsOf(s zxid.SessionID) []string {
 func (v *pendingView) applied(z zxid.Zxid) {
 	i := 0
 	for ; i < len(v.touched) && v.touched[i].zxid <= z; i++ {
-		t := &v.touched[i]
-		if p, ok := v.nodes[t.path]; ok && p.last <= z {
-			delete(v.nodes, t.path)
+		// A node that two of these transactions have changed comes twice; the second time it is recycled already.
+		if p := v.touched[i].node; !p.recycled && p.last <= z {
+			delete(v.nodes, p.key)
 			v.recycle(p)
 		}
 	}
@@ -237,13 +237,12 @@ func (v *pendingView) commit() {
 func (v *pendingView) rollback() {
 	for i := len(v.undo.nodes) - 1; i >= 0; i-- {
 		u := &v.undo.nodes[i]
-		p := v.nodes[u.path]
 		if u.had {
-			*p = u.old
+			*u.node = u.old
 			continue
 		}
-		delete(v.nodes, u.path)
-		v.recycle(p)
+		delete(v.nodes, u.node.key)
+		v.recycle(u.node)
 	}
 	v.digest = v.undo.digest
 	v.touched = v.touched[:v.undo.touched]
@@ -254,6 +253,7 @@ func (v *pendingView) alloc() *pendingNode {
 	if n := len(v.free); n > 0 {
 		p := v.free[n-1]
 		v.free = v.free[:n-1]
+		p.recycled = false
 		return p
 	}
 	return new(pendingNode)
@@ -263,8 +263,8 @@ func (v *pendingView) alloc() *pendingNode {
 const recycledNodesMax = 4096
 
 func (v *pendingView) recycle(p *pendingNode) {
+	*p = pendingNode{recycled: true}
 	if len(v.free) < recycledNodesMax {
-		*p = pendingNode{}
 		v.free = append(v.free, p)
 	}
 }

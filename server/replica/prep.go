@@ -137,7 +137,7 @@ func (r *Replica) prepBody(o *op, b *writeBody) (txn znode.Txn, code wire.Code) 
 // propose numbers a transaction, adds the digest of the tree after it, and hands it to the broadcast. If the leadership
 // has just been lost it does nothing: the term is about to end, and with it whatever waits for the transaction.
 func (r *Replica) propose(s zxid.SessionID, cxid int32, txn *znode.Txn, origin zab.Origin) {
-	if st := r.core.Status(); !st.Serving || st.Generation != r.term.generation {
+	if generation, serving := r.core.Serves(); !serving || generation != r.term.generation {
 		return
 	}
 	z := r.core.NextZxid()
@@ -146,7 +146,7 @@ func (r *Replica) propose(s zxid.SessionID, cxid int32, txn *znode.Txn, origin z
 	if !r.cfg.Tree.NoDigest && txn.Type != wire.OpError {
 		digest = &znode.Digest{Version: znode.DigestVersion, Value: r.pending.digest}
 	}
-	payload := znode.AppendTxn(make([]byte, 0, txnSizeGuess(txn)), &h, txn, digest)
+	payload := r.payloads.keep(znode.AppendTxn(r.payloads.room(txnSizeGuess(txn)), &h, txn, digest))
 	if len(payload) >= r.cfg.RecordBytesMax {
 		panic("replica: a transaction of " + strconv.Itoa(len(payload)) + " bytes was let through: " + txn.Type.String())
 	}

@@ -75,6 +75,7 @@ type Replica struct {
 	orphans        []zxid.SessionID
 	scratch        applyScratch
 	body           writeBody
+	payloads       slab
 	proposal       [1]zab.Entry
 }
 
@@ -112,6 +113,7 @@ func New(cfg Config, rec *Recovered, now Now) *Replica {
 	cfg.setDefaults()
 	r := &Replica{
 		cfg:         cfg,
+		payloads:    slab{bytes: payloadChunkBytes},
 		auth:        cfg.Tree.Auth,
 		log:         cfg.Log,
 		now:         now,

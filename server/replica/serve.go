@@ -1,17 +1,24 @@
 package replica
 
-// post puts c into the inbox, from any goroutine.
+// post puts c into the inbox and asks for a step, from any goroutine.
 func (r *Replica) post(c *Conn) {
+	r.put(c)
+	r.cfg.Wake()
+}
+
+// postReceived is post for what the connection's reader has received.
+func (r *Replica) postReceived(c *Conn) {
+	r.put(c)
+	r.cfg.Received(c)
+}
+
+func (r *Replica) put(c *Conn) {
 	r.inbox.mu.Lock()
-	first := len(r.inbox.conns) == 0
 	if !c.queued {
 		c.queued = true
 		r.inbox.conns = append(r.inbox.conns, c)
 	}
 	r.inbox.mu.Unlock()
-	if first {
-		r.cfg.Wake()
-	}
 }
 
 func (r *Replica) takeInbox() []*Conn {
@@ -65,12 +72,10 @@ func (r *Replica) serve(c *Conn) {
 // takeIn moves what the reader has put in to the line.
 func (c *Conn) takeIn() {
 	c.in.Lock()
-	items := c.in.items
-	c.in.items = nil
+	arrived := c.in.buf
+	c.in.buf = nil
 	c.in.Unlock()
-	for i := range items {
-		c.fifo.push(items[i])
-	}
+	c.fifo.take(arrived)
 }
 
 // prepare sets the requests of a connection going, in their order. A write behind a sync waits until the sync is

@@ -19,12 +19,13 @@ type term struct {
 
 // followRole ends the term when the core's role has ended, and begins one when the core says that clients may be served.
 func (r *Replica) followRole() (changed bool) {
-	st := r.core.Status()
-	if r.term.serving && (!st.Serving || st.Generation != r.term.generation) {
+	generation, serving := r.core.Serves()
+	if r.term.serving && (!serving || generation != r.term.generation) {
 		r.endTerm()
 		changed = true
 	}
-	if st.Serving && !r.term.serving {
+	if serving && !r.term.serving {
+		st := r.core.Status()
 		r.beginTerm(&st)
 		changed = true
 	}

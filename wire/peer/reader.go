@@ -160,3 +160,6 @@ func (d *decoder) forget() {
 		d.bodies.pong.Touches = nil
 	}
 }
+
+// Buffered reports whether more than the frames that Next has returned has arrived. It may be a part of a frame.
+func (r *Reader) Buffered() bool { return r.r.Buffered() > 0 }
