@@ -248,7 +248,7 @@ func TestRecordSizeOfMembers(t *testing.T) {
 
 // The identities that travel with a request are a part of what it takes.
 func TestBytesOfARequest(t *testing.T) {
-	bare := messageBytes(&zab.Message{Request: &zab.Request{}})
-	full := messageBytes(&zab.Message{Request: &zab.Request{Body: make([]byte, 10), Identities: []zab.Identity{{Scheme: "ip", ID: "1.2.3.4"}, {Scheme: "x", ID: "y"}}}})
+	bare := messageBytes(&zab.Message{Requests: make([]zab.Request, 1)})
+	full := messageBytes(&zab.Message{Requests: []zab.Request{{Body: make([]byte, 10), Identities: []zab.Identity{{Scheme: "ip", ID: "1.2.3.4"}, {Scheme: "x", ID: "y"}}}}})
 	require.Equal(t, bare+10+9+2, full)
 }

@@ -181,9 +181,9 @@ func messageBytes(msg *zab.Message) int {
 		n += len(msg.Entries[i].Payload) + peerMessageBytes/2
 	}
 	n += len(msg.Touches) * peerMessageBytes / 8
-	if msg.Request != nil {
-		n += len(msg.Request.Body)
-		for _, id := range msg.Request.Identities {
+	for i := range msg.Requests {
+		n += peerMessageBytes + len(msg.Requests[i].Body)
+		for _, id := range msg.Requests[i].Identities {
 			n += len(id.Scheme) + len(id.ID)
 		}
 	}

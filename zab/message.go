@@ -40,8 +40,8 @@ const (
 	MessagePing // F to L: ID is the round
 	MessagePong // L to F: ID of the ping answered; Touches
 
-	MessageRequest     // L to F: Request
-	MessageRefused     // F to L: Request.Origin and Code: a request that became no transaction
+	MessageRequest     // L to F: Requests
+	MessageRefused     // F to L: Owner and Code: a request that became no transaction
 	MessageSync        // L to F: ID; answer when it is sure that you lead
 	MessageSynced      // F to L: ID; what a sync had to wait for is everything up to Zxid
 	MessageRevalidate  // L to F: ID, Session, TimeoutMs, Owner
@@ -178,10 +178,10 @@ type Message struct {
 	ID      uint64
 	Touches []Touch
 
-	Request   *Request
+	Requests  []Request
 	Code      int32
 	Session   zxid.SessionID
 	TimeoutMs int32
-	Owner     Origin // Revalidate: the connection that asks
+	Owner     Origin // REVALIDATE: the connection that asks; REFUSED: where the request came from
 	Valid     bool
 }

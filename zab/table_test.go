@@ -172,7 +172,7 @@ func plausible(s *zabtest.Server, kind zab.MessageKind, conn zab.ConnID) zab.Mes
 	last := st.LastProposed
 	m := zab.Message{
 		Kind: kind, From: 2, To: s.ID, Conn: conn, Epoch: st.Accepted, Zxid: last, Ends: []zxid.Zxid{last}, ID: 1, Committed: last,
-		Snapshot: zab.SnapshotFile{Zxid: last}, Request: &zab.Request{}, Touches: []zab.Touch{{Session: 1}},
+		Snapshot: zab.SnapshotFile{Zxid: last}, Requests: make([]zab.Request, 1), Touches: []zab.Touch{{Session: 1}},
 	}
 	if kind == zab.MessageProposal || kind == zab.MessageInform {
 		m.Entries = []zab.Entry{{Zxid: last + 1}}

@@ -134,8 +134,8 @@ func describe(m *zab.Message) string {
 	case zab.MessagePing, zab.MessagePong, zab.MessageSync:
 		fmt.Fprintf(&b, " %d", m.ID)
 	case zab.MessageRequest:
-		if m.Request != nil {
-			fmt.Fprintf(&b, " session %v cxid %d op %d", m.Request.Session, m.Request.Cxid, m.Request.Op)
+		for _, q := range m.Requests {
+			fmt.Fprintf(&b, " session %v cxid %d op %d", q.Session, q.Cxid, q.Op)
 		}
 	case zab.MessageRevalidate, zab.MessageRevalidated, zab.MessageSynced, zab.MessageRefused:
 		fmt.Fprintf(&b, " id %d session %v valid %t code %d %v", m.ID, m.Session, m.Valid, m.Code, m.Zxid)

@@ -36,6 +36,7 @@ func (r *Replica) feed(in zab.Input) {
 
 // send hands a message to the core, which drops it if the role or the connection does not allow it any more.
 func (r *Replica) send(m zab.Message) {
+	r.sendRequests()
 	m.From = r.id
 	r.feed(zab.Input{Kind: zab.InputSend, Message: &m, Conn: m.Conn, Peer: m.To})
 }

@@ -49,12 +49,27 @@ func (r *Replica) forward(c *Conn, it *item) {
 	}
 	it.proposed, it.forwarded = true, true
 	r.forwardedBytes += it.travelBytes()
-	r.sendRequest(&zab.Request{Origin: r.originOf(c, it.seq), Session: h.ID(), Cxid: it.xid, Op: int32(it.op), Body: it.body,
+	r.sendRequest(zab.Request{Origin: r.originOf(c, it.seq), Session: h.ID(), Cxid: it.xid, Op: int32(it.op), Body: it.body,
 		Identities: c.identities(it.ids)})
 }
 
-func (r *Replica) sendRequest(req *zab.Request) {
-	r.send(zab.Message{Kind: zab.MessageRequest, To: r.term.leader, Request: req})
+// sendRequest gathers the requests of a step: they leave together, in front of whatever else is sent.
+func (r *Replica) sendRequest(req zab.Request) {
+	if r.requestBytes += len(req.Body); r.requestBytes > requestBatchBytesMax {
+		r.sendRequests()
+		r.requestBytes = len(req.Body)
+	}
+	r.requests = append(r.requests, req)
+}
+
+// sendRequests sends what was gathered.
+func (r *Replica) sendRequests() {
+	if len(r.requests) == 0 {
+		return
+	}
+	batch := r.requests
+	r.requests, r.requestBytes = nil, 0
+	r.send(zab.Message{Kind: zab.MessageRequest, To: r.term.leader, Requests: batch})
 }
 
 // identities returns ids as they travel. They change rarely, so the last ones are kept.
@@ -72,15 +87,12 @@ func (c *Conn) identities(ids []wire.ID) []zab.Identity {
 func (r *Replica) forwardSession(c *Conn, id zxid.SessionID, seq uint64) {
 	var e jute.Encoder
 	e.Int32(c.timeoutMs)
-	r.sendRequest(&zab.Request{Origin: r.originOf(c, seq), Session: id, Op: int32(wire.OpCreateSession), Body: e.Bytes()})
+	r.sendRequest(zab.Request{Origin: r.originOf(c, seq), Session: id, Op: int32(wire.OpCreateSession), Body: e.Bytes()})
 }
 
 // refused takes the leader's answer to a request that became no transaction.
 func (r *Replica) refused(m *zab.Message) {
-	if m.Request == nil {
-		return
-	}
-	o := m.Request.Origin
+	o := m.Owner
 	c := r.connOf(o)
 	if c == nil || c.cut {
 		return

@@ -131,10 +131,10 @@ func TestRefusalOfTheLeaderIsGivenInTurn(t *testing.T) {
 	f.settle()
 	// The second request reaches the leader in a form that only it finds to be malformed.
 	for i := range h.link().toLeader {
-		if q := h.link().toLeader[i].Request; q != nil && q.Origin.Seq == 3 {
-			cut := *q
-			cut.Body = q.Body[:3]
-			h.link().toLeader[i].Request = &cut
+		for j := range h.link().toLeader[i].Requests {
+			if q := &h.link().toLeader[i].Requests[j]; q.Origin.Seq == 3 {
+				q.Body = q.Body[:3]
+			}
 		}
 	}
 	h.link().holdLeader = false
@@ -306,8 +306,7 @@ func TestStrangeRequestsOfALearnerAreRefused(t *testing.T) {
 	h := f.learners()[0]
 	cl := h.connect()
 	l := f.leader()
-	for _, q := range []*zab.Request{
-		nil,
+	for _, q := range []zab.Request{
 		{Session: cl.id, Op: int32(wire.OpGetData)},
 		{Session: cl.id, Op: 4711},
 		{Session: 99, Op: int32(wire.OpCreate)},
@@ -316,10 +315,8 @@ func TestStrangeRequestsOfALearnerAreRefused(t *testing.T) {
 		{Session: 0, Op: int32(wire.OpCreateSession), Body: []byte{0, 0, 1, 0}},
 	} {
 		before := f.sent[zab.MessageRefused]
-		f.step(l, zab.Input{Kind: zab.InputMessage, Message: &zab.Message{Kind: zab.MessageRequest, From: h.id, Conn: h.conn, Request: q}})
-		if q != nil {
-			require.Equal(t, before+1, f.sent[zab.MessageRefused], "%+v", q)
-		}
+		f.step(l, zab.Input{Kind: zab.InputMessage, Message: &zab.Message{Kind: zab.MessageRequest, From: h.id, Conn: h.conn, Requests: []zab.Request{q}}})
+		require.Equal(t, before+1, f.sent[zab.MessageRefused], "%+v", q)
 	}
 	f.settle()
 	require.Equal(t, wire.CodeOK, cl.exists("/"))

@@ -15,8 +15,8 @@ import (
 func (r *Replica) receiveAsLeader(m *zab.Message) {
 	switch m.Kind {
 	case zab.MessageRequest:
-		if m.Request != nil {
-			r.serveForwarded(m)
+		for i := range m.Requests {
+			r.serveForwarded(m, &m.Requests[i])
 		}
 	case zab.MessageSync:
 		round := r.gather()
@@ -29,21 +29,20 @@ func (r *Replica) receiveAsLeader(m *zab.Message) {
 }
 
 // serveForwarded makes a transaction of a request that a learner has taken.
-func (r *Replica) serveForwarded(m *zab.Message) {
-	q := m.Request
-	w := write{op: wire.Op(q.Op), session: q.Session, cxid: q.Cxid, body: q.Body, ids: wireIDs(q.Identities),
+func (r *Replica) serveForwarded(m *zab.Message, q *zab.Request) {
+	w := write{op: wire.Op(q.Op), session: q.Session, cxid: q.Cxid, body: q.Body, ids: r.wireIDs(q.Identities),
 		origin: zab.Origin{Server: m.From, Conn: q.Origin.Conn, Seq: q.Origin.Seq}}
 	if w.op == wire.OpCreateSession {
 		r.createForwarded(m, &w)
 		return
 	}
 	if w.op.Info().Class != wire.ClassWrite {
-		r.refuse(m, wire.CodeUnimplemented)
+		r.refuse(m, w.origin, wire.CodeUnimplemented)
 		return
 	}
 	h := r.tracker.Get(w.session)
 	if h == nil || !h.Touch(r.now.MonoMs) {
-		r.refuse(m, wire.CodeSessionExpired)
+		r.refuse(m, w.origin, wire.CodeSessionExpired)
 		return
 	}
 	owner := session.Owner{Server: w.origin.Server, Conn: w.origin.Conn}
@@ -56,21 +55,33 @@ func (r *Replica) serveForwarded(m *zab.Message) {
 		return
 	}
 	if !r.transact(&w, h) {
-		r.refuse(m, wire.CodeMarshalling)
+		r.refuse(m, w.origin, wire.CodeMarshalling)
 	}
 }
 
-func wireIDs(ids []zab.Identity) []wire.ID {
-	list := make([]wire.ID, len(ids))
-	for i, id := range ids {
-		list[i] = wire.ID(id)
+// wireIDs returns identities as they are checked. Requests that came together mostly have the same, so the last ones are kept.
+func (r *Replica) wireIDs(ids []zab.Identity) []wire.ID {
+	if len(ids) == 0 {
+		return nil
 	}
-	return list
+	if last := &r.lastIDs; last.of != &ids[0] || len(last.ids) != len(ids) {
+		*last = receivedIDs{&ids[0], make([]wire.ID, len(ids))}
+		for i, id := range ids {
+			last.ids[i] = wire.ID(id)
+		}
+	}
+	return r.lastIDs.ids
+}
+
+// receivedIDs are the identities of a forwarded request, which were read into the list that begins at of.
+type receivedIDs struct {
+	of  *zab.Identity
+	ids []wire.ID
 }
 
 // refuse answers a request that became no transaction.
-func (r *Replica) refuse(m *zab.Message, code wire.Code) {
-	r.send(zab.Message{Kind: zab.MessageRefused, To: m.From, Conn: m.Conn, Request: &zab.Request{Origin: m.Request.Origin}, Code: int32(code)})
+func (r *Replica) refuse(m *zab.Message, origin zab.Origin, code wire.Code) {
+	r.send(zab.Message{Kind: zab.MessageRefused, To: m.From, Conn: m.Conn, Owner: origin, Code: int32(code)})
 }
 
 // createForwarded proposes a new session of a learner's client. An id that is in use is refused: two clients would share
@@ -79,11 +90,11 @@ func (r *Replica) createForwarded(m *zab.Message, w *write) {
 	d := jute.NewDecoder(w.body, r.cfg.FieldBytesMax)
 	timeoutMs := d.Int32()
 	if d.Err() != nil || w.session == 0 || timeoutMs <= 0 {
-		r.refuse(m, wire.CodeMarshalling)
+		r.refuse(m, w.origin, wire.CodeMarshalling)
 		return
 	}
 	if r.sessionKnown(w.session) {
-		r.refuse(m, wire.CodeSessionExpired)
+		r.refuse(m, w.origin, wire.CodeSessionExpired)
 		return
 	}
 	r.tracker.Add(w.session, timeoutMs, r.now.MonoMs).SetOwner(session.Owner{Server: m.From, Conn: w.origin.Conn})

@@ -71,12 +71,16 @@ type Replica struct {
 	parked      []*Conn // have writes that wait until the leader has answered others
 	// forwardedBytes are those of the requests, and of the identities with them, that the leader has not answered.
 	forwardedBytes int
-	reaper         reaper
-	orphans        []zxid.SessionID
-	scratch        applyScratch
-	body           writeBody
-	payloads       slab
-	proposal       [1]zab.Entry
+	// requests are to be sent to the leader with the next message, requestBytes is what their records take.
+	requests     []zab.Request
+	requestBytes int
+	lastIDs      receivedIDs
+	reaper       reaper
+	orphans      []zxid.SessionID
+	scratch      applyScratch
+	body         writeBody
+	payloads     slab
+	proposal     [1]zab.Entry
 }
 
 // counters are read by Stats from any goroutine.
@@ -194,10 +198,12 @@ func (r *Replica) Step(now Now, inputs []zab.Input) Ready {
 		r.serve(c)
 	}
 	r.askBarrier()
+	r.sendRequests()
 	r.collect()
 	for r.unpark(); len(r.again) > 0; {
 		r.serveAgain()
 		r.askBarrier()
+		r.sendRequests()
 		r.collect()
 	}
 	r.publish()

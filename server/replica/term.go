@@ -83,6 +83,7 @@ func (r *Replica) endTerm() {
 	r.tracker, r.heard, r.pending = nil, nil, nil
 	r.orphans, r.reaper = nil, reaper{}
 	r.again, r.parked, r.forwardedBytes = nil, nil, 0
+	r.requests, r.requestBytes, r.lastIDs = nil, 0, receivedIDs{}
 	r.syncs = syncs{}
 	r.reattach = reattachments{}
 	clear(r.bySession)

@@ -3,7 +3,6 @@ package peer
 import (
 	"cmp"
 	"encoding/binary"
-	"errors"
 	"fmt"
 
 	"zabra/zab"
@@ -198,56 +197,6 @@ func (b *snapBody) tell(m *zab.Message) error {
 	return cmp.Or(checkZxid("zxid", b.Zxid), checkSnapshot(b.FileZxid, b.FileName, b.FileOffset))
 }
 
-type requestBody struct {
-	Server     int64
-	Conn, Seq  uint64
-	Session    int64
-	Cxid, Op   int64
-	Identities []string // scheme, id, scheme, id, ...
-	Body       []byte
-}
-
-func (b *requestBody) fill(m *zab.Message) error {
-	r := m.Request
-	if r == nil {
-		return errNoRequest
-	}
-	*b = requestBody{
-		int64(r.Origin.Server), r.Origin.Conn, r.Origin.Seq, int64(r.Session), int64(r.Cxid), int64(r.Op),
-		b.Identities[:0], r.Body,
-	}
-	if len(r.Identities) > identitiesMax {
-		return fmt.Errorf("%d identities", len(r.Identities))
-	}
-	for _, id := range r.Identities {
-		b.Identities = append(b.Identities, id.Scheme, id.ID)
-	}
-	if b.Identities == nil {
-		b.Identities = []string{}
-	}
-	if b.Body == nil {
-		b.Body = []byte{}
-	}
-	return nil
-}
-
-func (b *requestBody) tell(m *zab.Message) error {
-	if len(b.Identities)%2 != 0 {
-		return errors.New("an identity is half there")
-	}
-	r := &zab.Request{
-		Origin: origin(b.Server, b.Conn, b.Seq), Session: zxid.SessionID(b.Session), Cxid: int32(b.Cxid), Op: int32(b.Op),
-	}
-	if len(b.Body) > 0 {
-		r.Body = b.Body
-	}
-	for i := 0; i < len(b.Identities); i += 2 {
-		r.Identities = append(r.Identities, zab.Identity{Scheme: b.Identities[i], ID: b.Identities[i+1]})
-	}
-	m.Request = r
-	return cmp.Or(checkInt32("cxid", b.Cxid), checkInt32("opcode", b.Op))
-}
-
 type refusedBody struct {
 	Server    int64
 	Conn, Seq uint64
@@ -255,16 +204,12 @@ type refusedBody struct {
 }
 
 func (b *refusedBody) fill(m *zab.Message) error {
-	if m.Request == nil {
-		return errNoRequest
-	}
-	o := m.Request.Origin
-	*b = refusedBody{int64(o.Server), o.Conn, o.Seq, int64(m.Code)}
+	*b = refusedBody{int64(m.Owner.Server), m.Owner.Conn, m.Owner.Seq, int64(m.Code)}
 	return nil
 }
 
 func (b *refusedBody) tell(m *zab.Message) error {
-	m.Request, m.Code = &zab.Request{Origin: origin(b.Server, b.Conn, b.Seq)}, int32(b.Code)
+	m.Owner, m.Code = origin(b.Server, b.Conn, b.Seq), int32(b.Code)
 	return checkInt32("code", b.Code)
 }
 

@@ -94,11 +94,8 @@ func sizeOf(l *layout, b *bodies) int {
 		n += len(b.pong.Touches)
 	case &snapLayout, &ackEpochLayout:
 		n = l.bytesMax
-	case &requestLayout:
-		n += len(b.request.Body)
-		for _, s := range b.request.Identities {
-			n += lengthBytesMax + len(s)
-		}
+	case &requestsLayout:
+		n += len(b.requests.Requests)
 	}
 	return n
 }
@@ -129,8 +126,9 @@ func (e *Encoder) appendBody(b []byte, body any, size int) ([]byte, error) {
 // forget lets go of what belongs to the message, and of buffers that one long message has made.
 func (e *Encoder) forget() {
 	e.out = nil
-	e.bodies.request.Body = nil
-	clear(e.bodies.request.Identities)
+	if cap(e.bodies.requests.Requests) > scratchBytesMax {
+		e.bodies.requests.Requests = nil
+	}
 	if cap(e.bodies.batch.Entries) > scratchBytesMax {
 		e.bodies.batch.Entries = nil
 	}

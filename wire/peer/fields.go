@@ -27,7 +27,7 @@ const (
 	fieldCommitted
 	fieldID
 	fieldTouches
-	fieldRequest
+	fieldRequests
 	fieldCode
 	fieldSession
 	fieldTimeout
@@ -37,7 +37,7 @@ const (
 
 var fieldNames = [...]string{
 	"Epoch", "Zxid", "Vote", "Round", "Role", "ConfigVersion", "Ends", "Floor", "NoVote", "Resume", "Snapshot", "Entries", "Committed",
-	"ID", "Touches", "Request", "Code", "Session", "TimeoutMs", "Owner", "Valid",
+	"ID", "Touches", "Requests", "Code", "Session", "TimeoutMs", "Owner", "Valid",
 }
 
 // String names the first of the fields.
@@ -65,7 +65,7 @@ func fieldsSet(m *zab.Message) (set field) {
 	mark(fieldCommitted, m.Committed != 0)
 	mark(fieldID, m.ID != 0)
 	mark(fieldTouches, len(m.Touches) > 0)
-	mark(fieldRequest, m.Request != nil)
+	mark(fieldRequests, len(m.Requests) > 0)
 	mark(fieldCode, m.Code != 0)
 	mark(fieldSession, m.Session != zxid.SessionID(0))
 	mark(fieldTimeout, m.TimeoutMs != 0)

@@ -80,7 +80,7 @@ var kinds = [256]kindInfo{
 	KindPing: {zab.MessagePing, onQuorum, &idLayout},
 	KindPong: {zab.MessagePong, onQuorum, &pongLayout},
 
-	KindRequest:     {zab.MessageRequest, onQuorum, &requestLayout},
+	KindRequest:     {zab.MessageRequest, onQuorum, &requestsLayout},
 	KindRefused:     {zab.MessageRefused, onQuorum, &refusedLayout},
 	KindSync:        {zab.MessageSync, onQuorum, &idLayout},
 	KindSynced:      {zab.MessageSynced, onQuorum, &syncedLayout},

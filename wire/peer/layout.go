@@ -1,7 +1,6 @@
 package peer
 
 import (
-	"errors"
 	"fmt"
 	"math"
 
@@ -36,8 +35,8 @@ var (
 	batchLayout        = layout{"iid", bulkBytesMax, fieldZxid | fieldCommitted | fieldEntries, func(b *bodies) body { return &b.batch }}
 	pongLayout         = layout{"ud", bulkBytesMax, fieldID | fieldTouches, func(b *bodies) body { return &b.pong }}
 	snapLayout         = layout{"iisi", namedBodyBytesMax, fieldZxid | fieldSnapshot, func(b *bodies) body { return &b.snap }}
-	requestLayout      = layout{"iuuiiiad", bulkBytesMax, fieldRequest, func(b *bodies) body { return &b.request }}
-	refusedLayout      = layout{"iuui", scalarBodyBytesMax, fieldRequest | fieldCode, func(b *bodies) body { return &b.refused }}
+	requestsLayout     = layout{"d", bulkBytesMax, fieldRequests, func(b *bodies) body { return &b.requests }}
+	refusedLayout      = layout{"iuui", scalarBodyBytesMax, fieldOwner | fieldCode, func(b *bodies) body { return &b.refused }}
 	notificationLayout = layout{
 		"uuiiui", scalarBodyBytesMax, fieldVote | fieldRound | fieldRole | fieldConfigVersion,
 		func(b *bodies) body { return &b.notification },
@@ -77,7 +76,7 @@ type bodies struct {
 	snap         snapBody
 	batch        batchBody
 	pong         pongBody
-	request      requestBody
+	requests     requestsBody
 	refused      refusedBody
 	revalidate   revalidateBody
 	revalidated  revalidatedBody
@@ -135,8 +134,6 @@ func checkConfigVersion(v int64) error {
 	}
 	return nil
 }
-
-var errNoRequest = errors.New("there is no request")
 
 func origin(server int64, conn, seq uint64) zab.Origin {
 	return zab.Origin{Server: zxid.ServerID(server), Conn: conn, Seq: seq}

@@ -15,6 +15,10 @@ const (
 	headerBytes = 4 + 1 + 4
 	// entryHeadBytes is the length of what stands before the payload of an entry: zxid, origin, length.
 	entryHeadBytes = 8 + 24 + 4
+	// requestHeadBytes is the length of what stands before the identities of a request: origin, session, cxid, opcode and the
+	// number of identities. requestFixedBytes counts the length of its record, too.
+	requestHeadBytes  = 24 + 8 + 4 + 4 + 2
+	requestFixedBytes = requestHeadBytes + 4
 	// touchBytes is the length of a touch: session, timeout, age.
 	touchBytes = 8 + 4 + 4
 	// lengthBytesMax is the longest encoding of the type and length of a string, byte string or array in a body.

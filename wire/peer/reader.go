@@ -155,7 +155,7 @@ func (d *decoder) decode(b []byte, into any) error {
 // buffers that one long message has made.
 func (d *decoder) forget() {
 	d.bodies.batch.Entries = nil
-	d.bodies.request.Body, d.bodies.request.Identities = nil, nil
+	d.bodies.requests.Requests = nil
 	if cap(d.bodies.pong.Touches) > scratchBytesMax {
 		d.bodies.pong.Touches = nil
 	}

@@ -19,6 +19,12 @@ func frame(kind FrameKind, body ...byte) []byte {
 	return seal(append(make([]byte, headerBytes), body...), 0, kind)
 }
 
+// requestFrame is a frame whose byte string of requests is made of parts.
+func requestFrame(parts ...[]byte) []byte {
+	list := bytes.Join(parts, nil)
+	return frame(KindRequest, append([]byte{0x91, 0xc4, byte(len(list))}, list...)...)
+}
+
 func TestEveryPrefixRefused(t *testing.T) {
 	for _, s := range samples() {
 		whole := encode(t, &s.message)
@@ -66,6 +72,8 @@ func TestBadFrames(t *testing.T) {
 	}
 	badSum := frame(KindPing, 0x91, 1)
 	badSum[5] ^= 1
+	head := make([]byte, requestHeadBytes-2)
+	bare := append(bytes.Clone(head), 0, 0, 0, 0, 0, 0)
 	tests := []struct {
 		name  string
 		bytes []byte
@@ -103,9 +111,15 @@ func TestBadFrames(t *testing.T) {
 		{"no name", frame(KindSnap, 0x94, 1, 1, 0xa0, 0), "file name of 0 bytes"},
 		{"negative offset", frame(KindSnap, 0x94, 1, 1, 0xa1, 'a', 0xff), "offset -1 is negative"},
 		{"role", frame(KindRefused, 0x94, 1, 1, 1, 0xd3, 0xff, 0xff, 0xff, 0xff, 0x7f, 0xff, 0xff, 0xff), "code -2147483649 does not fit into 32 bits"},
-		{"half an identity", frame(KindRequest, 0x98, 1, 1, 1, 1, 1, 1, 0x91, 0xa1, 'a', 0xc4, 0), "an identity is half there"},
-		{"huge array", frame(KindRequest, 0x98, 1, 1, 1, 1, 1, 1, 0xdd, 0xff, 0xff, 0xff, 0xff), "an array of 4294967295 strings"},
-		{"array of numbers", frame(KindRequest, 0x98, 1, 1, 1, 1, 1, 1, 0x91, 7, 0xc4, 0), "element 7: type 0x07 instead of a string"},
+		{"no request", requestFrame(), "request 1 of a batch: it ends too early"},
+		{"half a request", requestFrame(bare[:len(bare)-1]), "request 1 of a batch: it ends too early"},
+		{"bytes behind a request", requestFrame(bare, []byte{7}), "request 2 of a batch: it ends too early"},
+		{"record beyond the end", requestFrame(head, []byte{0, 0, 0, 0, 0, 9, 1}), "request 1 of a batch: it ends too early"},
+		{"half an identity", requestFrame(head, []byte{0, 1, 0, 0, 0, 1, 'a'}), "request 1 of a batch: it ends too early"},
+		{"identity beyond the end", requestFrame(head, []byte{0, 1, 0xff, 0xff, 0xff, 0xff, 'a'}), "request 1 of a batch: it ends too early"},
+		{"many identities", requestFrame(head, []byte{4, 1}), "request 1 of a batch: 1025 identities"},
+		{"identities of nothing", requestFrame(head, []byte{0xff, 0xff, 0, 0, 0, 0}), "there is none"},
+		{"repeated identities", requestFrame(bare, bare), "request 2 of a batch: it repeats the identities"},
 		{"chunk beyond its file", frame(KindChunk, 0x93, 5, 6, 0xc4, 2, 1, 2), "2 bytes at offset 5 of 6"},
 		{"empty chunk in the middle", frame(KindChunk, 0x93, 5, 6, 0xc4, 0), "an empty chunk before the end of the file"},
 	}

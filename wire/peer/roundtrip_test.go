@@ -74,8 +74,19 @@ func touches(t *rapid.T) (list []zab.Touch) {
 	return list
 }
 
-func request(t *rapid.T) *zab.Request {
-	r := &zab.Request{
+func requests(t *rapid.T) (list []zab.Request) {
+	for range rapid.IntRange(1, 5).Draw(t, "requests") {
+		q := request(t)
+		if len(list) > 0 && rapid.Bool().Draw(t, "same identities") {
+			q.Identities = list[len(list)-1].Identities
+		}
+		list = append(list, q)
+	}
+	return list
+}
+
+func request(t *rapid.T) zab.Request {
+	r := zab.Request{
 		Origin: origins().Draw(t, "origin"), Session: zxid.SessionID(rapid.Int64().Draw(t, "session")),
 		Cxid: rapid.Int32().Draw(t, "cxid"), Op: rapid.Int32().Draw(t, "op"),
 	}
@@ -121,15 +132,12 @@ func messages(kind zab.MessageKind) *rapid.Generator[*zab.Message] {
 			fieldCommitted: func() { m.Committed = zxids(0).Draw(t, "committed") },
 			fieldID:        func() { m.ID = rapid.Uint64().Draw(t, "id") },
 			fieldTouches:   func() { m.Touches = touches(t) },
-			fieldRequest:   func() { m.Request = request(t) },
-			fieldCode: func() {
-				m.Code = rapid.Int32().Draw(t, "code")
-				m.Request = &zab.Request{Origin: m.Request.Origin}
-			},
-			fieldSession: func() { m.Session = zxid.SessionID(rapid.Int64().Draw(t, "session")) },
-			fieldTimeout: func() { m.TimeoutMs = rapid.Int32Min(0).Draw(t, "timeout") },
-			fieldOwner:   func() { m.Owner = origins().Draw(t, "owner") },
-			fieldValid:   func() { m.Valid = rapid.Bool().Draw(t, "valid") },
+			fieldRequests:  func() { m.Requests = requests(t) },
+			fieldCode:      func() { m.Code = rapid.Int32().Draw(t, "code") },
+			fieldSession:   func() { m.Session = zxid.SessionID(rapid.Int64().Draw(t, "session")) },
+			fieldTimeout:   func() { m.TimeoutMs = rapid.Int32Min(0).Draw(t, "timeout") },
+			fieldOwner:     func() { m.Owner = origins().Draw(t, "owner") },
+			fieldValid:     func() { m.Valid = rapid.Bool().Draw(t, "valid") },
 		}
 		for f := field(1); f <= fieldValid; f <<= 1 {
 			if fields&f != 0 {

@@ -22,6 +22,7 @@ func z(e zxid.Epoch, counter uint32) zxid.Zxid { return zxid.Make(e, counter) }
 // samples has at least one message of each kind, with every field that travels set in one of them.
 func samples() []sample {
 	owner := zab.Origin{Server: 3, Conn: 0x0102030405060708, Seq: 300}
+	ids := []zab.Identity{{Scheme: "ip", ID: "127.0.0.1"}, {Scheme: "digest", ID: "user:\xff"}}
 	snapshot := zab.SnapshotFile{Zxid: z(7, 1000), Name: "snapshot.7000003e8.gz"}
 	batch := []zab.Entry{
 		{Zxid: z(8, 1), Payload: []byte("first"), Origin: owner},
@@ -59,14 +60,15 @@ func samples() []sample {
 			{Session: 0x0100000000000001, TimeoutMs: 30000, AgeMs: 12}, {Session: -1, TimeoutMs: math.MaxInt32},
 		}}},
 		{"pong-idle", zab.Message{Kind: zab.MessagePong, ID: 1}},
-		{"request", zab.Message{Kind: zab.MessageRequest, Request: &zab.Request{
-			Origin: owner, Session: 0x0300000000000001, Cxid: 41, Op: -11, Body: []byte("/path"),
-			Identities: []zab.Identity{{Scheme: "ip", ID: "127.0.0.1"}, {Scheme: "digest", ID: "user:\xff"}},
+		{"request", zab.Message{Kind: zab.MessageRequest, Requests: []zab.Request{
+			{Origin: owner, Session: 0x0300000000000001, Cxid: 41, Op: -11, Body: []byte("/path"), Identities: ids},
+			{Origin: owner, Session: 0x0300000000000001, Cxid: 42, Op: 1, Body: []byte("/path/2"), Identities: ids},
+			{Origin: owner, Session: 0x0300000000000002, Cxid: 1, Op: 1, Body: []byte("/path/2"), Identities: ids[:1]},
 		}}},
-		{"request-bare", zab.Message{Kind: zab.MessageRequest, Request: &zab.Request{
+		{"request-bare", zab.Message{Kind: zab.MessageRequest, Requests: []zab.Request{{
 			Origin: owner, Session: math.MinInt64, Cxid: math.MinInt32, Op: math.MaxInt32,
-		}}},
-		{"refused", zab.Message{Kind: zab.MessageRefused, Request: &zab.Request{Origin: owner}, Code: -112}},
+		}}}},
+		{"refused", zab.Message{Kind: zab.MessageRefused, Owner: owner, Code: -112}},
 		{"sync", zab.Message{Kind: zab.MessageSync, ID: 5}},
 		{"synced", zab.Message{Kind: zab.MessageSynced, ID: 5, Zxid: z(8, 2)}},
 		{"revalidate", zab.Message{Kind: zab.MessageRevalidate, ID: 6, Session: 0x0200000000000009, TimeoutMs: 40000, Owner: owner}},

@@ -23,8 +23,6 @@ const (
 	codeStr8  = 0xd9
 	codeStr16 = 0xda
 	codeStr32 = 0xdb
-	codeArr16 = 0xdc
-	codeArr32 = 0xdd
 	negFixInt = 0xe0
 )
 
@@ -34,8 +32,7 @@ var errShort = errors.New("the body ends too early")
 // form, and nothing after it. The library that decodes it afterwards is more lenient than that: it takes nil for
 // anything, leaves out what is missing, skips what it does not know, and believes lengths.
 //
-// The letters of a shape: u an unsigned integer, i a signed one, b true or false, s a string, d a byte string ("data"),
-// a an array of strings.
+// The letters of a shape: u an unsigned integer, i a signed one, b true or false, s a string, d a byte string ("data").
 func checkShape(body []byte, shape string) error {
 	if len(body) == 0 {
 		return errShort
@@ -76,8 +73,6 @@ func elementLength(b []byte, letter byte) (int, error) {
 		return textLength(b)
 	case 'd':
 		return dataLength(b)
-	case 'a':
-		return arrayLength(b)
 	}
 	panic("peer: unknown letter in a shape: " + string(letter))
 }
@@ -190,40 +185,4 @@ func sizedLength(b []byte, width int, low uint64) (int, error) {
 		return 0, errShort
 	}
 	return 1 + width + int(n), nil
-}
-
-// arrayLength checks an array of strings, at most two for each identity that is allowed.
-func arrayLength(b []byte) (int, error) {
-	count, at := int(b[0])-fixArray, 1
-	if count < 0 || count > 15 {
-		width, low := 2, uint64(16)
-		switch b[0] {
-		case codeArr16:
-		case codeArr32:
-			width, low = 4, 1<<16
-		default:
-			return 0, wrongType(b, "an array")
-		}
-		n, err := bigEndian(b[1:], width)
-		switch {
-		case err != nil:
-			return 0, err
-		case n < low:
-			return 0, errLong
-		case n > 2*identitiesMax:
-			return 0, fmt.Errorf("an array of %d strings", n)
-		}
-		count, at = int(n), 1+width
-	}
-	for range count {
-		if at == len(b) {
-			return 0, errShort
-		}
-		n, err := textLength(b[at:])
-		if err != nil {
-			return 0, err
-		}
-		at += n
-	}
-	return at, nil
 }

@@ -59,7 +59,11 @@ func renderFields(m *zab.Message) string {
 	case zab.MessageUpToDate, zab.MessageAckNewLeader:
 		return fmt.Sprintf("epoch %d, up to %s", m.Epoch, z(m.Zxid))
 	case zab.MessageRequest:
-		return fmt.Sprintf("%d of %d: %s", m.Request.Origin.Seq, m.Request.Origin.Server, m.Request.Body)
+		var list []string
+		for _, q := range m.Requests {
+			list = append(list, fmt.Sprintf("%d of %d: %s", q.Origin.Seq, q.Origin.Server, q.Body))
+		}
+		return strings.Join(list, ", ")
 	case zab.MessageSynced:
 		return fmt.Sprintf("%d, up to %s", m.ID, z(m.Zxid))
 	}

@@ -161,7 +161,7 @@ func (w *World) Write(id zxid.ServerID, payload string) uint64 {
 	if s.Node.Status().Role == zab.RoleLeading {
 		w.step(s, w.proposal(s, payload, origin))
 	} else {
-		w.step(s, zab.Input{Kind: zab.InputSend, Message: &zab.Message{Kind: zab.MessageRequest, Request: &zab.Request{Origin: origin, Body: []byte(payload)}}})
+		w.step(s, zab.Input{Kind: zab.InputSend, Message: &zab.Message{Kind: zab.MessageRequest, Requests: []zab.Request{{Origin: origin, Body: []byte(payload)}}}})
 	}
 	return origin.Seq
 }
@@ -213,7 +213,9 @@ func (w *World) deliver(s *Server, m *zab.Message) {
 		pong := zab.Message{Kind: zab.MessagePong, Conn: m.Conn, ID: m.ID, Touches: []zab.Touch{{Session: 1, TimeoutMs: 1000}}}
 		w.answer(s, zab.Input{Kind: zab.InputSend, Message: &pong})
 	case m.Kind == zab.MessageRequest && leads:
-		w.answer(s, w.proposal(s, string(m.Request.Body), m.Request.Origin))
+		for _, q := range m.Requests {
+			w.answer(s, w.proposal(s, string(q.Body), q.Origin))
+		}
 	case m.Kind == zab.MessageSync && leads:
 		s.nextID++
 		s.barriers[s.nextID] = barrierOrigin{conn: m.Conn, id: m.ID}
