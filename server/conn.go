@@ -144,7 +144,6 @@ func (c *conn) greet() (word string, ok bool, err error) {
 func (c *conn) receive() error {
 	rc := c.rc.Load()
 	now := c.s.clock.now()
-	c.lend()
 	for {
 		frame, ok, err := c.in.next(c.s.cfg.JuteMaxBufferBytes)
 		if err != nil {

@@ -8,11 +8,6 @@ const (
 	// not fit gets memory of its own, which grows with what really arrives: bigFrameGrowth times that.
 	readBufferBytes = 32 << 10
 	bigFrameGrowth  = 4
-	// spareBytesMax is the largest output buffer that a connection keeps for its next answers. One with larger answers
-	// borrows buffers of outputBufferBytes while it works.
-	spareBytesMax        = 512
-	outputBufferBytes    = 16 << 10
-	pooledOutputBytesMax = 128 << 10 // a larger one is not kept
 	// writeChunkBytes is how much is written to a slow client under one deadline.
 	writeChunkBytes = 64 << 10
 	// writeStallMin is the least time that a client may take nothing of its output before it is given up. The longest

@@ -4,6 +4,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"zabra/server/replica"
 )
 
 // flush writes the connection's output as far as the socket takes it at once. What it does not take is written by a
@@ -42,10 +44,9 @@ func (c *conn) finishWhenWritten() {
 // writeAtOnce is the writer's round: it ends with the writer given up, or blocked with what the socket did not take. The
 // caller holds the writer.
 func (c *conn) writeAtOnce() (rest []byte, fin, blocked bool) {
-	w, rc := &c.out, c.rc.Load()
+	rc := c.rc.Load()
 	for {
-		out, fin := rc.Output(w.spare)
-		w.spare = nil
+		out, fin := rc.Output(nil)
 		if len(out) > 0 {
 			n, err := c.tryWrite(out)
 			if err != nil {
@@ -56,7 +57,7 @@ func (c *conn) writeAtOnce() (rest []byte, fin, blocked bool) {
 				return out[n:], fin, true
 			}
 		}
-		c.recycle(out)
+		replica.Release(out)
 		if c.roundEnded(fin) {
 			return nil, false, false
 		}
@@ -151,46 +152,4 @@ func (a *attempt) write(fd uintptr) bool {
 		a.n, a.err = max(n, 0), err
 		return true
 	}
-}
-
-// outputBuffer is what a connection with larger answers borrows for its outbox while it works. It comes back as large as
-// the answers have made it.
-type outputBuffer struct{ b []byte }
-
-var outputBuffers = sync.Pool{New: func() any { return &outputBuffer{make([]byte, 0, outputBufferBytes)} }}
-
-// lend gives the outbox a borrowed buffer when the last answers were too large for the one that the connection keeps.
-// The reader calls it before it hands on requests. The buffer comes back by recycle.
-func (c *conn) lend() {
-	w := &c.out
-	if !w.large.Load() || !w.claim() {
-		return
-	}
-	if w.borrowed == nil {
-		w.borrowed = outputBuffers.Get().(*outputBuffer)
-		w.spare = w.borrowed.b
-		w.borrowed.b = nil
-	}
-	if rest, fin, blocked := c.writeAtOnce(); blocked {
-		c.s.spawn(func() { c.writePatiently(rest, fin) })
-	}
-}
-
-// recycle keeps a written buffer for the connection's next answers if it is small, so that an idle connection holds next
-// to nothing, and gives back what was borrowed.
-func (c *conn) recycle(b []byte) {
-	w := &c.out
-	switch {
-	case cap(b) == 0:
-		return
-	case cap(b) <= spareBytesMax:
-		w.spare = b[:0]
-	case w.borrowed != nil:
-		if cap(b) <= pooledOutputBytesMax {
-			w.borrowed.b = b[:0]
-			outputBuffers.Put(w.borrowed)
-		}
-		w.borrowed = nil
-	}
-	w.large.Store(len(b) > spareBytesMax)
 }

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 )
 
 // writer sees to it that a connection is written by one goroutine at a time, in the order in which the replica queued.
@@ -15,14 +14,8 @@ type writer struct {
 	over  bool // the connection is finished or cut: nothing more is written
 	// finishing makes the writer finish the connection when nothing is left to write.
 	finishing bool
-	// large tells that the last output did not fit into what a connection keeps.
-	large atomic.Bool
 	// changed is closed when the writer becomes free or over; made by who waits for that.
 	changed chan struct{}
-	// spare becomes the next outbox; borrowed is what a buffer was taken from that is on its way through the outbox. Both
-	// belong to who holds the writer.
-	spare    []byte
-	borrowed *outputBuffer
 }
 
 // claim makes the caller the writer, unless there is one, who then sees to the caller's output too.

@@ -18,6 +18,8 @@ type history struct {
 	bytes   int // of the entries: see entryBytes
 	// dropped are the bytes that trim has let go and the slice still holds.
 	dropped int
+	// room is what a new slice is made for: as many entries as the last one came to hold.
+	room int
 	// ends are the last transactions of the epochs in the log, as far back as is known, ascending. The last one is the
 	// last transaction.
 	ends []zxid.Zxid
@@ -61,6 +63,9 @@ func (h *history) append(entries []Entry) {
 	for i := range entries {
 		h.bytes += entryBytes(&entries[i])
 		h.noteEnd(entries[i].Zxid)
+	}
+	if h.entries == nil {
+		h.entries = make([]Entry, 0, max(len(entries), h.room))
 	}
 	h.entries = append(h.entries, entries...)
 }
@@ -156,7 +161,11 @@ func (h *history) trim(z zxid.Zxid, countMin, bytesMax int) {
 	h.prev = h.entries[n-1].Zxid
 	live := h.entries[n:]
 	// Others may hold the slice, so what is dropped cannot be cleared: it goes when the slice is left behind.
-	if h.dropped > max(windowBytesMax/4, len(live)*entryOverheadBytes) || len(live) == 0 {
+	switch {
+	case len(live) == 0:
+		h.room = min(n, roomEntriesMax)
+		live, h.dropped = nil, 0
+	case h.dropped > max(windowBytesMax/4, len(live)*entryOverheadBytes):
 		live, h.dropped = slices.Clone(live), 0
 	}
 	h.entries = live

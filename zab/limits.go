@@ -16,6 +16,8 @@ const (
 	proposalBytesMax = 512 << 10
 	// entryOverheadBytes is what a transaction counts beyond its payload, in memory and on the way.
 	entryOverheadBytes = 64
+	// roomEntriesMax bounds the room that is made for transactions ahead of them.
+	roomEntriesMax = 4096
 
 	// finalizeWaitMs is how long an election waits for voters that can be reached and have not agreed, once a quorum has.
 	finalizeWaitMs = 200

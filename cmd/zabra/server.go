@@ -102,6 +102,7 @@ func warningsOf(cfg *conf.Config, err error) []conf.Fault {
 
 func serve(args []string, flags serverFlags) error {
 	start := time.Now()
+	tuneCollector()
 	if len(args) > 4 {
 		return &exit{code: exitConfig, stderr: serverUsage}
 	}

@@ -85,6 +85,7 @@ type Conn struct {
 		sync.Mutex
 		enc   jute.Encoder
 		fin   bool // close once everything is written
+		large bool // the last output did not fit into a small buffer
 		stats connStats
 	}
 
@@ -165,14 +166,26 @@ func (c *Conn) Closed() {
 	r.post(c)
 }
 
-// Output takes everything that is to be written and leaves spare as the new outbox. With fin the connection ends when
-// those bytes are out. Writers must not overtake one another: the caller sees to it that one writes at a time.
+// Output takes everything that is to be written and leaves spare, which may be nil, as the new outbox. With fin the
+// connection ends when those bytes are out. Writers must not overtake one another: the caller sees to it that one writes at a
+// time, and gives the memory to Release.
 func (c *Conn) Output(spare []byte) (out []byte, fin bool) {
 	c.out.Lock()
 	out, fin = c.out.enc.Bytes(), c.out.fin
+	if len(out) > 0 {
+		c.out.large = len(out) > smallBufferBytes
+	}
 	c.out.enc.Reset(spare[:0])
 	c.out.Unlock()
 	return out, fin
+}
+
+// outbox returns the outbox, with room for an answer. out is locked.
+func (c *Conn) outbox() *jute.Encoder {
+	if e := &c.out.enc; cap(e.Bytes()) == 0 {
+		e.Reset(borrowBuffer(c.out.large))
+	}
+	return &c.out.enc
 }
 
 // HasOutput tells whether Output would return bytes or fin.
@@ -414,7 +427,7 @@ func (c *Conn) afterReply() Verdict {
 // beginReply locks the outbox and starts a frame; endReply must follow. The record is appended in between.
 func (c *Conn) beginReply(xid int32, z zxid.Zxid, code wire.Code) *jute.Encoder {
 	c.out.Lock()
-	e := &c.out.enc
+	e := c.outbox()
 	c.out.stats.frameStart = e.Len()
 	e.Int32(0)
 	e.Int32(xid)
@@ -447,7 +460,7 @@ func (c *Conn) appendFrame(frame []byte) {
 		return
 	}
 	start := c.out.enc.Len()
-	c.out.enc.Raw(frame)
+	c.outbox().Raw(frame)
 	c.out.stats.sent++
 	c.boundBacklog(start)
 }
