@@ -38,6 +38,10 @@ const (
 	flushUrgentInRow = 4
 	// flushDirectMax is how many connections of one step are written by the goroutine that took it.
 	flushDirectMax = 4
+	// peersDirectMax is to how many other servers what a step has for them is written by the goroutine that took it,
+	// peerDirectBytesMax up to how much.
+	peersDirectMax     = 6
+	peerDirectBytesMax = 32 << 10
 	// readerRoundsMax is how many steps the reader of a connection takes in a row before it goes on reading.
 	readerRoundsMax = 4
 	// directEntriesMax is how many transactions that have become durable are applied on the disk goroutine.

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -80,7 +81,6 @@ func newMember(s *Server) (*member, error) {
 	m.linkCtx, m.unlink = context.WithCancel(m.ctx)
 	m.conns.init()
 	m.trouble.init()
-	m.changed.init()
 	m.status.Store(&zab.Status{Role: zab.RoleLooking})
 	for _, other := range m.config.Members() {
 		if other.ID != m.id && (!other.Observer || !self.Observer) {
@@ -141,7 +141,9 @@ func (m *member) carryOut(rd *replica.Ready) {
 	for i := range rd.Send {
 		msg := &rd.Send[i]
 		if msg.Kind != zab.MessageNotification {
-			m.conns.send(msg)
+			if c := m.conns.send(msg); c != nil && !slices.Contains(m.s.steps.peers, c) {
+				m.s.steps.peers = append(m.s.steps.peers, c)
+			}
 		} else if l := m.links[msg.To]; l != nil {
 			l.send(msg)
 		}
@@ -257,22 +259,25 @@ func (m *member) await(ctx context.Context, cond func(*zab.Status) bool) bool {
 // changeSignal wakes whoever waits for the next change.
 type changeSignal struct {
 	mu sync.Mutex
-	ch chan struct{}
+	ch chan struct{} // nil while nobody waits
 }
-
-func (c *changeSignal) init() { c.ch = make(chan struct{}) }
 
 func (c *changeSignal) wait() <-chan struct{} {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.ch == nil {
+		c.ch = make(chan struct{})
+	}
 	return c.ch
 }
 
 func (c *changeSignal) tell() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	close(c.ch)
-	c.ch = make(chan struct{})
+	if c.ch != nil {
+		close(c.ch)
+		c.ch = nil
+	}
 }
 
 // peerState names role and phase as mntr does.

@@ -40,12 +40,20 @@ type quorumConn struct {
 		sync.Mutex
 		queue  []zab.Message
 		bytes  int
+		slow   bool // the queue has a message that takes the disk to write
+		rest   bool // writer has bytes that the socket did not take at once
 		fin    bool // the connection ends behind the queue
 		alive  bool // a sign of life is to be sent
 		closed bool
 		wake   chan struct{} // holds at most one
 	}
-	pinned struct {
+	// writing is held by who takes from the queue and writes: the writing goroutine, or the one that stepped. The next
+	// fields belong to it.
+	writing sync.Mutex
+	writer  connWriter
+	spare   []zab.Message
+	raw     syscall.RawConn // nil where nothing can be written without waiting
+	pinned  struct {
 		sync.Mutex
 		transfer *storage.Transfer // the snapshot for this learner; nil: none
 		gone     bool
@@ -82,6 +90,10 @@ func (t *quorumConns) add(m *member, nc net.Conn, peer zxid.ServerID, generation
 	t.lastID++
 	c := &quorumConn{m: m, id: t.lastID, peer: peer, nc: nc}
 	c.out.wake = make(chan struct{}, 1)
+	c.writer.c = c
+	if socket, ok := nc.(syscall.Conn); ok {
+		c.raw, _ = socket.SyscallConn() // without it, all is left to the writing goroutine
+	}
 	t.open[c.id] = c
 	m.input(zab.Input{Kind: zab.InputConnected, Peer: c.peer, Conn: c.id})
 	return c
@@ -101,11 +113,13 @@ func (t *quorumConns) remove(c *quorumConn) {
 	c.m.input(zab.Input{Kind: zab.InputDisconnected, Peer: c.peer, Conn: c.id})
 }
 
-// send queues a message on its connection, if that is still there.
-func (t *quorumConns) send(msg *zab.Message) {
-	if c := t.get(msg.Conn); c != nil {
+// send queues a message on its connection, if that is still there, and returns the connection: somebody has to write.
+func (t *quorumConns) send(msg *zab.Message) *quorumConn {
+	c := t.get(msg.Conn)
+	if c != nil {
 		c.send(msg)
 	}
+	return c
 }
 
 // hangUp ends a connection as the core asks for. What has ended the role is told with that.
@@ -151,7 +165,7 @@ func (c *quorumConn) serve() {
 	}
 }
 
-// send queues a message. It never waits: a connection whose backlog is over the bound is cut.
+// send queues a message; writeSoon has to follow. It never waits: a connection whose backlog is over the bound is cut.
 func (c *quorumConn) send(msg *zab.Message) {
 	size := messageBytes(msg)
 	c.out.Lock()
@@ -170,8 +184,11 @@ func (c *quorumConn) send(msg *zab.Message) {
 	}
 	c.out.queue = append(c.out.queue, *msg)
 	c.out.bytes += size
+	switch msg.Kind {
+	case zab.MessageSnap, zab.MessageAckEpoch, zab.MessageNewLeader:
+		c.out.slow = true
+	}
 	c.out.Unlock()
-	signal(c.out.wake)
 }
 
 // messageBytes estimates what a message takes in memory.
@@ -202,57 +219,114 @@ func (c *quorumConn) hangUp() {
 	signal(c.out.wake)
 }
 
-// take waits for messages and returns all of them; spare becomes the empty queue. It is not ok when nothing follows any
-// more.
-func (c *quorumConn) take(spare []zab.Message) (queue []zab.Message, ok bool) {
+// await waits until there is something to write. It is false when nothing follows any more.
+func (c *quorumConn) await() bool {
 	for {
 		c.out.Lock()
-		queue, closed, fin := c.out.queue, c.out.closed, c.out.fin
-		if (len(queue) > 0 || c.out.alive) && !closed {
-			c.out.queue, c.out.bytes = spare[:0], 0
-			c.out.Unlock()
-			return queue, true
-		}
+		due, fin := len(c.out.queue) > 0 || c.out.alive || c.out.rest, c.out.fin
+		closed := c.out.closed
 		c.out.Unlock()
-		if closed || fin {
-			return nil, false
+		if closed || fin && !due {
+			return false
+		}
+		if due {
+			return true
 		}
 		<-c.out.wake
 	}
 }
 
-// write sends what is queued, everything that waits with as few writes as its size allows.
+// take returns all messages that wait. The caller holds writing.
+func (c *quorumConn) take() (queue []zab.Message, alive bool) {
+	c.out.Lock()
+	defer c.out.Unlock()
+	queue, alive = c.out.queue, c.out.alive
+	c.out.queue, c.out.bytes = c.spare[:0], 0
+	c.out.slow, c.out.rest, c.out.alive = false, false, false
+	c.spare = nil
+	return queue, alive
+}
+
+// write is the writing goroutine: it sends what others have left, everything that waits with as few writes as its size
+// allows.
 func (c *quorumConn) write() {
-	w := connWriter{c: c}
-	var spare []zab.Message
-	for {
-		queue, ok := c.take(spare)
-		if !ok {
-			break
-		}
-		for i := range queue {
-			if err := w.add(&queue[i]); err != nil {
-				c.writeFailed(err)
-				return
-			}
-		}
-		c.out.Lock()
-		if c.out.alive {
-			c.out.alive = false
-			w.b = peer.AppendKeepAlive(w.b)
-		}
-		c.out.Unlock()
-		if err := w.flush(); err != nil {
+	for c.await() {
+		c.writing.Lock()
+		err := c.writeAll()
+		c.writing.Unlock()
+		if err != nil {
 			c.writeFailed(err)
 			return
 		}
-		clear(queue)
-		spare = queue
 	}
 	if half, ok := c.nc.(interface{ CloseWrite() error }); ok && half.CloseWrite() == nil {
 		return // the reader waits for the other end, and not long
 	}
 	c.nc.Close()
+}
+
+// writeAll writes all that waits, at the pace at which the peer takes it. The caller holds writing.
+func (c *quorumConn) writeAll() error {
+	if err := c.gather(); err != nil {
+		return err
+	}
+	return c.writer.flush()
+}
+
+// gather puts together what waits.
+func (c *quorumConn) gather() error {
+	queue, alive := c.take()
+	for i := range queue {
+		if err := c.writer.add(&queue[i]); err != nil {
+			return err
+		}
+	}
+	if alive {
+		c.writer.b = peer.AppendKeepAlive(c.writer.b)
+	}
+	clear(queue)
+	c.spare = queue
+	return nil
+}
+
+// writeSoon has written what was sent: at once, if it is little and the socket takes it, so that no other goroutine has to
+// be woken; otherwise by the writing goroutine. It never waits.
+func (c *quorumConn) writeSoon() {
+	if !c.writeDirect() {
+		signal(c.out.wake)
+	}
+}
+
+// writeDirect reports whether everything that waits was written.
+func (c *quorumConn) writeDirect() bool {
+	if c.raw == nil || !c.writing.TryLock() {
+		return false
+	}
+	defer c.writing.Unlock()
+	c.out.Lock()
+	direct := !c.out.slow && !c.out.rest && !c.out.closed && c.out.bytes <= peerDirectBytesMax
+	c.out.Unlock()
+	if !direct {
+		return false
+	}
+	if err := c.gather(); err != nil {
+		c.writeFailed(err)
+		return true
+	}
+	n, err := tryWrite(c.raw, c.writer.b)
+	if err != nil {
+		c.writeFailed(err)
+		return true
+	}
+	if n == len(c.writer.b) {
+		c.writer.b = c.writer.b[:0]
+		return true
+	}
+	c.writer.b = append(c.writer.b[:0], c.writer.b[n:]...)
+	c.out.Lock()
+	c.out.rest = true
+	c.out.Unlock()
+	return false
 }
 
 // writeFailed cuts the connection; its reader tells the core.
@@ -307,6 +381,9 @@ func (w *connWriter) flush() error {
 			return err
 		}
 		rest = rest[n:]
+	}
+	if !w.c.hungUp.Load() {
+		_ = w.c.nc.SetWriteDeadline(time.Time{}) // or what is written directly would fail when it has passed
 	}
 	w.b = w.b[:0]
 	if cap(w.b) > peerBufferKeptBytesMax {

@@ -21,8 +21,10 @@ type stepper struct {
 	timer   *time.Timer
 	armedMs int64 // when timer fires, monotonic; 0: it has fired
 	spare   []zab.Input
-	direct  []*replica.Conn // what the step has left to be written, where that is little
-	ended   bool            // no step is taken any more
+	// direct and peers are what the step has left to be written: the first where that is little.
+	direct []*replica.Conn
+	peers  []*quorumConn
+	ended  bool // no step is taken any more
 
 	mu    sync.Mutex
 	calls []func() // to be run between two steps
@@ -200,16 +202,46 @@ func (s *Server) advance(roundsMax int) {
 		}
 		st.due.Store(false)
 		s.round()
-		var direct [flushDirectMax]*replica.Conn
-		copy(direct[:], st.direct)
-		st.direct = st.direct[:0]
+		var out output
+		out.take(st)
 		st.running.Unlock()
-		for _, rc := range direct {
-			if rc == nil {
-				break
-			}
-			rc.Owner().(*conn).flush()
+		out.write()
+	}
+}
+
+// output is what the goroutine that took a step writes when others can step again.
+type output struct {
+	direct [flushDirectMax]*replica.Conn
+	peers  [peersDirectMax]*quorumConn
+}
+
+func (o *output) take(st *stepper) {
+	copy(o.direct[:], st.direct)
+	st.direct = st.direct[:0]
+	for i, c := range st.peers {
+		if i < len(o.peers) {
+			o.peers[i] = c
+		} else {
+			signal(c.out.wake)
 		}
+	}
+	clear(st.peers)
+	st.peers = st.peers[:0]
+}
+
+// write lets the other servers go first: they have others who wait.
+func (o *output) write() {
+	for _, c := range o.peers {
+		if c == nil {
+			break
+		}
+		c.writeSoon()
+	}
+	for _, rc := range o.direct {
+		if rc == nil {
+			break
+		}
+		rc.Owner().(*conn).flush()
 	}
 }
 

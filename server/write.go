@@ -48,7 +48,7 @@ func (c *conn) writeAtOnce() (rest []byte, fin, blocked bool) {
 	for {
 		out, fin := rc.Output(nil)
 		if len(out) > 0 {
-			n, err := c.tryWrite(out)
+			n, err := tryWrite(c.raw, out)
 			if err != nil {
 				c.abandon()
 				return nil, false, false
@@ -125,11 +125,11 @@ var attempts = sync.Pool{New: func() any {
 	return a
 }}
 
-// tryWrite writes what the socket takes without waiting. It belongs to who holds the writer.
-func (c *conn) tryWrite(b []byte) (int, error) {
+// tryWrite writes what the socket takes without waiting. One goroutine may write at a time.
+func tryWrite(raw syscall.RawConn, b []byte) (int, error) {
 	a := attempts.Get().(*attempt)
 	a.b = b
-	err := c.raw.Write(a.try)
+	err := raw.Write(a.try)
 	n := a.n
 	if err == nil {
 		err = a.err

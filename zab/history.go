@@ -64,8 +64,11 @@ func (h *history) append(entries []Entry) {
 		h.bytes += entryBytes(&entries[i])
 		h.noteEnd(entries[i].Zxid)
 	}
-	if h.entries == nil {
-		h.entries = make([]Entry, 0, max(len(entries), h.room))
+	if n := len(h.entries) + len(entries); n > cap(h.entries) {
+		// By half only, as append does for long slices, a full window would be copied time and again.
+		grown := make([]Entry, len(h.entries), max(2*n, h.room))
+		copy(grown, h.entries)
+		h.entries, h.dropped = grown, 0
 	}
 	h.entries = append(h.entries, entries...)
 }
@@ -83,6 +86,13 @@ func (h *history) noteEnd(z zxid.Zxid) {
 
 // index returns how many entries are at or before z.
 func (h *history) index(z zxid.Zxid) int {
+	if len(h.entries) == 0 || z < h.entries[0].Zxid {
+		return 0
+	}
+	// Within an epoch transactions follow one another without a gap.
+	if i := int64(z - h.entries[0].Zxid); i < int64(len(h.entries)) && h.entries[i].Zxid == z {
+		return int(i) + 1
+	}
 	i, found := slices.BinarySearchFunc(h.entries, z, func(e Entry, z zxid.Zxid) int { return cmp.Compare(e.Zxid, z) })
 	if found {
 		i++
@@ -165,7 +175,7 @@ func (h *history) trim(z zxid.Zxid, countMin, bytesMax int) {
 	case len(live) == 0:
 		h.room = min(n, roomEntriesMax)
 		live, h.dropped = nil, 0
-	case h.dropped > max(windowBytesMax/4, len(live)*entryOverheadBytes):
+	case h.dropped > max(windowBytesMax/2, len(live)*entryOverheadBytes):
 		live, h.dropped = slices.Clone(live), 0
 	}
 	h.entries = live

@@ -135,7 +135,9 @@ func (n *Node) Step(in Input) {
 	if n.serving {
 		n.served, n.failures = true, 0
 	}
-	n.takeCommitted()
+	if in.Kind != InputPropose { // by that nothing is committed yet
+		n.takeCommitted()
+	}
 }
 
 // Propose orders entries. Their zxids must be those that NextZxid told, one after the other. It is short for Step with
