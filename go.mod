@@ -3,7 +3,10 @@ module zabra
 go 1.26.0
 
 require (
+	github.com/HdrHistogram/hdrhistogram-go v1.4.0
 	github.com/anishathalye/porcupine v1.3.1
+	github.com/creack/pty v1.1.24
+	github.com/ergochat/readline v0.1.3
 	github.com/go-zookeeper/zk v1.0.4
 	github.com/hashicorp/go-msgpack/v2 v2.1.5
 	github.com/klauspost/compress v1.20.4
@@ -12,18 +15,15 @@ require (
 	github.com/stretchr/testify v1.12.1
 	go.uber.org/goleak v1.3.0
 	go.uber.org/zap v1.28.0
+	go.yaml.in/yaml/v3 v3.0.5
 	golang.org/x/sys v0.50.0
+	golang.org/x/term v0.48.0
 	pgregory.net/rapid v1.3.0
 )
 
 require (
-	github.com/HdrHistogram/hdrhistogram-go v1.4.0 // indirect
-	github.com/creack/pty v1.1.24 // indirect
-	github.com/ergochat/readline v0.1.3 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	github.com/spf13/pflag v1.0.9 // indirect
 	go.uber.org/multierr v1.10.0 // indirect
-	go.yaml.in/yaml/v3 v3.0.5 // indirect
-	golang.org/x/term v0.48.0 // indirect
-	golang.org/x/text v0.9.0 // indirect
+	golang.org/x/text v0.44.0 // indirect
 )

@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"zabra/internal/ahead"
 	"zabra/internal/storage"
 	"zabra/internal/storage/vfs"
 	"zabra/server/replica"
@@ -37,6 +38,7 @@ func (s *Server) open(opts Options) error {
 	}
 	s.treeConfig = znode.Config{
 		ExtendedTypes: s.cfg.ExtendedTypesEnabled, Emulate353TTL: s.cfg.Emulate353TTLNodes, NoDigest: !s.cfg.DigestEnabled, Auth: auth,
+		Ahead: ahead.Run,
 	}
 	fsys := opts.FS
 	if fsys == nil {

@@ -63,9 +63,25 @@ func AppendACLs(e *jute.Encoder, acls []ACL) {
 	}
 }
 
+// openACLBytes is how OpenACL is encoded.
+var openACLBytes = func() string {
+	var e jute.Encoder
+	AppendACLs(&e, OpenACL)
+	return string(e.Bytes())
+}()
+
 // DecodeACLs reads a list. The null vector gives nil, an empty one a slice that is not nil. The list aliases nothing and
-// may be kept; one of usual schemes and the id anyone takes a single allocation.
+// may be kept, but not changed: nearly all nodes are open to everybody, and for them it is OpenACL itself. Another one of usual
+// schemes and the id anyone takes a single allocation.
 func DecodeACLs(d *jute.Decoder) []ACL {
+	peek := *d
+	if rest := peek.Rest(); len(rest) >= len(openACLBytes) && string(rest[:len(openACLBytes)]) == openACLBytes {
+		d.Int32()
+		d.Int32()
+		d.Buffer()
+		d.Buffer()
+		return OpenACL
+	}
 	n, null := d.Vector(aclBytesMin)
 	if null || d.Err() != nil {
 		return nil

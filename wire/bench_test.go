@@ -58,7 +58,7 @@ func TestNoAllocation(t *testing.T) {
 	}{
 		{"header and getData", 0, func() { decodeGetData(getDataBody) }},
 		{"reply with a stat", 0, func() { encodeDataReply(buf, data) }},
-		{"create with the open ACL", 1, func() {
+		{"create with the open ACL", 0, func() {
 			d := jute.NewDecoder(open, 0)
 			var r CreateRequest
 			r.Decode(&d)

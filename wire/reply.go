@@ -1,6 +1,10 @@
 package wire
 
-import "zabra/jute"
+import (
+	"slices"
+
+	"zabra/jute"
+)
 
 // The bodies of replies. A Stat alone answers exists, setData and setACL. A DataReply answers reconfig too, a
 // ChildrenReply getEphemerals, a SASLRequest sasl. Where nothing is listed, a successful reply has no body.
@@ -66,7 +70,7 @@ func (r *ACLReply) Encode(e *jute.Encoder) {
 
 // Decode reads the record.
 func (r *ACLReply) Decode(d *jute.Decoder) {
-	r.ACL = DecodeACLs(d)
+	r.ACL = slices.Clone(DecodeACLs(d)) // the caller may do with it what it likes
 	r.Stat.Decode(d)
 }
 

@@ -132,7 +132,7 @@ func (t *Tree) create(h *TxnHeader, txn *Txn, owner int64, r *OpResult) {
 		}
 		return
 	}
-	parent, ok := t.Find(parentPath)
+	parent, ok := t.findHinted(parentPath)
 	if !ok {
 		r.Code = wire.CodeNoNode
 		return
@@ -193,7 +193,7 @@ func (t *Tree) delete(path []byte, z zxid.Zxid) wire.Code {
 	if !ok || ReservedPath(path) {
 		return wire.CodeBadArguments
 	}
-	parent, ok := t.Find(parentPath)
+	parent, ok := t.findHinted(parentPath)
 	if !ok {
 		return wire.CodeNoNode
 	}
@@ -248,7 +248,7 @@ func (t *Tree) laterLife(id Node, z zxid.Zxid) bool { return t.nodes.at(id).czxi
 
 // setData sets what the transaction says: the version is not counted up but given, so that a replay comes out the same.
 func (t *Tree) setData(h *TxnHeader, txn *Txn, r *OpResult) {
-	id, ok := t.Find(r.Path)
+	id, ok := t.findHinted(r.Path)
 	if !ok || t.laterLife(id, h.Zxid) {
 		r.Code = wire.CodeNoNode
 		return
@@ -267,7 +267,7 @@ func (t *Tree) setData(h *TxnHeader, txn *Txn, r *OpResult) {
 // setACL changes the list and its version, and no other field: in ZooKeeper neither mzxid nor mtime tell of it, and
 // nobody is notified.
 func (t *Tree) setACL(h *TxnHeader, txn *Txn, r *OpResult) {
-	id, ok := t.Find(r.Path)
+	id, ok := t.findHinted(r.Path)
 	if !ok || t.laterLife(id, h.Zxid) {
 		r.Code = wire.CodeNoNode
 		return

@@ -3,7 +3,6 @@ package znode
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"runtime"
 	"syscall"
 	"testing"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"zabra/internal/ahead"
 	"zabra/wire"
 	"zabra/zab/zxid"
 )
@@ -180,19 +180,51 @@ func BenchmarkSnapshotWrite(b *testing.B) {
 	}
 }
 
+// filledSnapshot is a snapshot of n nodes of 100 bytes in folders of a thousand.
+func filledSnapshot(tb testing.TB, n int) []byte {
+	g := newGrower(Config{}, 0)
+	g.create(tb, []byte("/root"))
+	g.create(tb, []byte("/root/fill"))
+	data := bytes.Repeat([]byte{'d'}, 100)
+	var path []byte
+	for i := range n {
+		if i%1000 == 0 {
+			g.data = nil
+			g.create(tb, fmt.Appendf(path[:0], "/root/fill/%06d", i/1000))
+		}
+		g.data = data
+		path = fmt.Appendf(path[:0], "/root/fill/%06d/%06d", i/1000, i%1000)
+		g.create(tb, path)
+	}
+	return writeSnapshot(tb, g.t, SnapshotOptions{Digest: true, LastZxid: true}, 1<<20)
+}
+
+// BenchmarkSnapshotRead loads a million nodes, on one goroutine and on two, and with what a server verifies of a snapshot
+// that it receives.
 func BenchmarkSnapshotRead(b *testing.B) {
-	g := newGrower(Config{}, 100)
-	g.fill(b, millionNodes)
-	raw := writeSnapshot(b, g.t, SnapshotOptions{Digest: true, LastZxid: true}, 1<<20)
-	g = nil
-	b.SetBytes(int64(len(raw)))
-	b.ReportAllocs()
-	b.ResetTimer()
-	for range b.N {
-		cpu := cpuTime()
-		t, info, err := ReadSnapshot(struct{ io.Reader }{bytes.NewReader(raw)}, Config{}, 0, zxid.Zxid(millionNodes))
-		require.NoError(b, err)
-		b.ReportMetric(float64((cpuTime() - cpu).Milliseconds()), "cpu-ms")
-		require.Equal(b, info.Digest, t.Digest())
+	raw := filledSnapshot(b, millionNodes)
+	read := func(ahead Ahead) func() {
+		return func() {
+			t, info, err := ReadSnapshot(bytes.NewReader(raw), Config{Ahead: ahead}, 0, zxid.Zxid(millionNodes))
+			require.NoError(b, err)
+			require.Equal(b, info.Digest, t.Digest())
+		}
+	}
+	for _, c := range []struct {
+		name string
+		f    func()
+	}{
+		{"alone", read(nil)}, {"ahead", read(ahead.Run)},
+		{"verify", func() { require.NoError(b, VerifySnapshot(bytes.NewReader(raw), 0)) }},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			b.SetBytes(int64(len(raw)))
+			b.ReportAllocs()
+			cpu := cpuTime()
+			for range b.N {
+				c.f()
+			}
+			b.ReportMetric(float64((cpuTime()-cpu).Milliseconds())/float64(b.N), "cpu-ms")
+		})
 	}
 }

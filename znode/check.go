@@ -211,19 +211,20 @@ func (c *treeCheck) index() error {
 func (c *treeCheck) segment(s *segment, first int) (int, error) {
 	x := &c.t.index
 	used, gone := 0, 0
-	for i, tag := range s.tags {
-		switch tag {
+	for i := range segmentSlots {
+		g, slot := &s.groups[i/groupSlots], i%groupSlots
+		switch tag := g.tag(slot); tag {
 		case tagEmpty:
 		case tagGone:
 			gone++
 		default:
 			used++
-			n := c.t.nodes.at(s.nodes[i])
+			n := c.t.nodes.at(g.nodes[slot])
 			if n.hash != x.hash(n.parent, c.t.name(n)) || tag != hashTag(n.hash) {
-				return 0, fmt.Errorf("child index: wrong hash for node %d", s.nodes[i])
+				return 0, fmt.Errorf("child index: wrong hash for node %d", g.nodes[slot])
 			}
 			if x.dir[first] != x.segment(n.hash) {
-				return 0, fmt.Errorf("child index: node %d in the wrong segment", s.nodes[i])
+				return 0, fmt.Errorf("child index: node %d in the wrong segment", g.nodes[slot])
 			}
 		}
 	}

@@ -18,12 +18,15 @@ type childIndex struct {
 }
 
 const (
-	// A segment is 9,696 bytes, just under one of the runtime's size classes.
-	segmentGroups = 242
+	// The groups of a segment are 9,720 bytes, just under one of the runtime's size classes.
+	segmentGroups = 243
 	groupSlots    = 8
 	segmentSlots  = segmentGroups * groupSlots
 	// segmentFull is the number of slots in use, by nodes or marks, beyond which probing would become slow.
 	segmentFull = segmentSlots * 7 / 8
+	// segmentFill is how many nodes a segment is to hold when the index is laid out for a number: few enough that the
+	// spread of the hashes overfills hardly any.
+	segmentFill = segmentFull * 15 / 16
 
 	tagEmpty byte = 0 // was never used: a probe ends here
 	tagGone  byte = 1 // was used: a probe goes on
@@ -36,22 +39,39 @@ const (
 // segment holds nodes in groups of eight slots. A probe begins at the group that the hash names and compares eight tags
 // at a time; it ends at a group with an empty slot.
 //
-//	hash         | directory, depth bits | ... | tag, bits 16-23 | group, bits 0-15 scaled to 242 |
+//	hash         | directory, depth bits | ... | tag, bits 16-23 | group, bits 0-15 scaled to 243 |
 //
 // A tag of eight bits keeps a probe from looking at nodes that are not meant: of those only one in 254 has the same.
-// So a lookup waits for memory about four times: the tags, the slot, the node, and its name.
+// So a lookup waits for memory about three times: the group, the node, and its name. The groups are apart from what is
+// said here, so that this is small enough for all segments of a large tree to be at hand.
 type segment struct {
+	groups   *[segmentGroups]group
 	overflow *segment // further nodes, if splitting cannot separate them
 	depth    uint8    // leading bits of the hash that all nodes here have in common
 	used     uint16
 	gone     uint16
-	tags     [segmentSlots]byte
-	nodes    [segmentSlots]Node
+}
+
+// group is eight slots. The tags are in one word, that of slot 0 in its lowest byte, beside the nodes.
+type group struct {
+	tags  uint64
+	nodes [groupSlots]Node
+}
+
+func (g *group) tag(slot int) byte { return byte(g.tags >> (8 * slot)) }
+
+func (g *group) set(slot int, tag byte, id Node) {
+	g.tags = g.tags&^(0xff<<(8*slot)) | uint64(tag)<<(8*slot)
+	g.nodes[slot] = id
+}
+
+func newSegment(depth uint8) *segment {
+	return &segment{depth: depth, groups: new([segmentGroups]group)}
 }
 
 func (x *childIndex) init(seed uint64) {
 	x.seed = seed
-	x.dir = []*segment{new(segment)}
+	x.dir = []*segment{newSegment(0)}
 	x.segments = 1
 }
 
@@ -112,22 +132,33 @@ func (t *Tree) childHashed(hash uint32, parent Node, name []byte) Node {
 // childIn probes one segment of a chain.
 func (t *Tree) childIn(s *segment, hash uint32, parent Node, name []byte) Node {
 	pattern := lowBits * uint64(hashTag(hash))
-	for g := hashGroup(hash); ; {
-		tags := binary.LittleEndian.Uint64(s.tags[g*groupSlots:])
-		// The lowest flagged byte matches for sure, those above it perhaps: nodes are compared anyway.
-		for m := zeroBytes(tags ^ pattern); m != 0; m &= m - 1 {
-			id := s.nodes[g*groupSlots+uint32(bits.TrailingZeros64(m)/8)]
-			if t.isChild(id, hash, parent, name) {
-				return id
-			}
+	for i := hashGroup(hash); ; i = nextGroup(i) {
+		g := &s.groups[i]
+		if id := t.childInGroup(g, pattern, hash, parent, name); id != noNode {
+			return id
 		}
-		if zeroBytes(tags) != 0 {
+		if zeroBytes(g.tags) != 0 {
 			return noNode
 		}
-		if g++; g == segmentGroups {
-			g = 0
+	}
+}
+
+// childInGroup looks at the nodes of a group whose tags are those of the pattern.
+func (t *Tree) childInGroup(g *group, pattern uint64, hash uint32, parent Node, name []byte) Node {
+	// The lowest flagged byte matches for sure, those above it perhaps: nodes are compared anyway.
+	for m := zeroBytes(g.tags ^ pattern); m != 0; m &= m - 1 {
+		if id := g.nodes[lowestByte(m)]; t.isChild(id, hash, parent, name) {
+			return id
 		}
 	}
+	return noNode
+}
+
+func nextGroup(i uint32) uint32 {
+	if i++; i == segmentGroups {
+		return 0
+	}
+	return i
 }
 
 // isChild compares a candidate, the cheapest first: the name is in other memory than the node.
@@ -142,9 +173,13 @@ func (t *Tree) isChild(id Node, hash uint32, parent Node, name []byte) bool {
 // zeroBytes flags the bytes of v that are 0: exactly up to the lowest of them, perhaps others above.
 func zeroBytes(v uint64) uint64 { return (v - lowBits) &^ v & highBits }
 
+// lowestByte is the number of the lowest byte that zeroBytes has flagged.
+func lowestByte(m uint64) int { return bits.TrailingZeros64(m) / 8 % groupSlots }
+
 // add puts a node in, which has its hash set and is not there yet.
-func (x *childIndex) add(nodes *nodeStore, id Node) {
-	hash := nodes.at(id).hash
+func (x *childIndex) add(nodes *nodeStore, id Node) { x.addHashed(nodes, nodes.at(id).hash, id) }
+
+func (x *childIndex) addHashed(nodes *nodeStore, hash uint32, id Node) {
 	x.count++
 	for {
 		s := x.segment(hash)
@@ -165,6 +200,69 @@ func (x *childIndex) add(nodes *nodeStore, id Node) {
 // full counts marks like nodes, because a probe has to go past both.
 func full(s *segment) bool { return int(s.used)+int(s.gone) >= segmentFull }
 
+// claim puts a node in unless the parent has a child of that name, which it returns then. It is child and add in one
+// probe. The node need not have its fields set yet.
+func (t *Tree) claim(hash uint32, parent Node, name []byte, id Node) Node {
+	s := t.index.segment(hash)
+	if full(s) || s.gone > 0 || s.overflow != nil {
+		if there := t.childHashed(hash, parent, name); there != noNode {
+			return there
+		}
+		t.index.addHashed(&t.nodes, hash, id)
+		return noNode
+	}
+	tag := hashTag(hash)
+	pattern := lowBits * uint64(tag)
+	for i := hashGroup(hash); ; i = nextGroup(i) {
+		g := &s.groups[i]
+		if there := t.childInGroup(g, pattern, hash, parent, name); there != noNode {
+			return there
+		}
+		// Without marks the first empty slot is where a probe ends, and where the node belongs.
+		if m := zeroBytes(g.tags); m != 0 {
+			g.set(lowestByte(m), tag, id)
+			s.used++
+			t.index.count++
+			return noNode
+		}
+	}
+}
+
+// touch reads all memory that claim needs for a hash. The result means nothing.
+func (x *childIndex) touch(hash uint32) uint64 {
+	g := &x.segment(hash).groups[hashGroup(hash)]
+	return g.tags + uint64(g.nodes[groupSlots-1])
+}
+
+// room is how many nodes fit in without growing, if their hashes are spread evenly.
+func (x *childIndex) room() int { return len(x.dir) * segmentFill }
+
+// reserve has room for n nodes in all made at once, each node that is there being moved once. Names that were chosen to
+// collide find no more room than they would have without.
+func (x *childIndex) reserve(nodes *nodeStore, n int) {
+	depth := x.depth
+	for depth < indexDepthMax && n > segmentFill<<depth {
+		depth++
+	}
+	if depth == x.depth {
+		return
+	}
+	old := x.dir
+	oldDepth := x.depth
+	x.dir, x.depth = make([]*segment, 1<<depth), depth
+	for i := range x.dir {
+		x.dir[i] = newSegment(depth)
+	}
+	x.segments = len(x.dir)
+	for i := 0; i < len(old); {
+		s := old[i]
+		i += 1 << (oldDepth - s.depth)
+		for ; s != nil; s = s.overflow {
+			x.distribute(nodes, s)
+		}
+	}
+}
+
 // makeRoom changes something about the segments for hash, of which last is the last of the chain, so that add gets on.
 func (x *childIndex) makeRoom(nodes *nodeStore, hash uint32, last *segment) {
 	switch {
@@ -173,8 +271,7 @@ func (x *childIndex) makeRoom(nodes *nodeStore, hash uint32, last *segment) {
 	case x.canSplit(x.segment(hash)):
 		x.split(nodes, hash)
 	default:
-		last.overflow = new(segment)
-		last.overflow.depth = last.depth
+		last.overflow = newSegment(last.depth)
 		x.segments++
 	}
 }
@@ -200,7 +297,7 @@ func (x *childIndex) split(nodes *nodeStore, hash uint32) {
 		x.depth++
 	}
 	depth := old.depth + 1
-	low, high := &segment{depth: depth}, &segment{depth: depth}
+	low, high := newSegment(depth), newSegment(depth)
 	span := len(x.dir) >> depth // entries of the directory for each of the two
 	first := int(uint64(hash)<<x.depth>>32) / (2 * span) * (2 * span)
 	for i := range span {
@@ -217,10 +314,13 @@ func (x *childIndex) split(nodes *nodeStore, hash uint32) {
 func (x *childIndex) distribute(nodes *nodeStore, old *segment) {
 	var ids, hashes [segmentSlots]uint32
 	n := 0
-	for i, tag := range old.tags {
-		if tag >= tagMin {
-			ids[n] = uint32(old.nodes[i])
-			n++
+	for i := range old.groups {
+		g := &old.groups[i]
+		for slot, id := range g.nodes {
+			if g.tag(slot) >= tagMin {
+				ids[n] = uint32(id)
+				n++
+			}
 		}
 	}
 	// Nearly each of these reads waits for memory. In a loop of their own they wait together.
@@ -239,32 +339,31 @@ func (x *childIndex) distribute(nodes *nodeStore, old *segment) {
 
 // sweep removes the marks of removed nodes.
 func (s *segment) sweep(nodes *nodeStore) {
-	old := *s
-	*s = segment{overflow: old.overflow, depth: old.depth}
-	for i, tag := range old.tags {
-		if tag >= tagMin {
-			s.put(nodes.at(old.nodes[i]).hash, old.nodes[i])
+	old := s.groups
+	s.groups, s.used, s.gone = new([segmentGroups]group), 0, 0
+	for i := range old {
+		g := &old[i]
+		for slot, id := range g.nodes {
+			if g.tag(slot) >= tagMin {
+				s.put(nodes.at(id).hash, id)
+			}
 		}
 	}
 }
 
 // put fills a slot of a segment that has room.
 func (s *segment) put(hash uint32, id Node) {
-	for g := hashGroup(hash); ; {
-		tags := s.tags[g*groupSlots : (g+1)*groupSlots]
-		for i, tag := range tags {
-			if tag < tagMin {
+	for i := hashGroup(hash); ; i = nextGroup(i) {
+		g := &s.groups[i]
+		for slot := range groupSlots {
+			if tag := g.tag(slot); tag < tagMin {
 				if tag == tagGone {
 					s.gone--
 				}
-				tags[i] = hashTag(hash)
-				s.nodes[g*groupSlots+uint32(i)] = id
+				g.set(slot, hashTag(hash), id)
 				s.used++
 				return
 			}
-		}
-		if g++; g == segmentGroups {
-			g = 0
 		}
 	}
 }
@@ -283,27 +382,25 @@ func (x *childIndex) remove(nodes *nodeStore, id Node) {
 
 // remove takes a node out if it is in this segment of a chain.
 func (s *segment) remove(hash uint32, id Node) bool {
-	for g := hashGroup(hash); ; {
-		word := binary.LittleEndian.Uint64(s.tags[g*groupSlots:])
-		for i := g * groupSlots; i < (g+1)*groupSlots; i++ {
-			if s.nodes[i] == id && s.tags[i] >= tagMin {
-				s.nodes[i] = noNode
-				s.used--
-				// Where a probe ends anyway, no mark is needed to keep it going.
-				if zeroBytes(word) != 0 {
-					s.tags[i] = tagEmpty
-				} else {
-					s.tags[i] = tagGone
-					s.gone++
-				}
-				return true
+	for i := hashGroup(hash); ; i = nextGroup(i) {
+		g := &s.groups[i]
+		ends := zeroBytes(g.tags) != 0
+		for slot := range groupSlots {
+			if g.nodes[slot] != id || g.tag(slot) < tagMin {
+				continue
 			}
+			s.used--
+			// Where a probe ends anyway, no mark is needed to keep it going.
+			if ends {
+				g.set(slot, tagEmpty, noNode)
+			} else {
+				g.set(slot, tagGone, noNode)
+				s.gone++
+			}
+			return true
 		}
-		if zeroBytes(word) != 0 {
+		if ends {
 			return false
-		}
-		if g++; g == segmentGroups {
-			g = 0
 		}
 	}
 }

@@ -30,8 +30,13 @@ const (
 	snapshotHoldBytes = 256 << 10
 	// snapshotStepBytesMax bounds the output of one call of Snapshot.Next (one node more at most).
 	snapshotStepBytesMax = 1 << 20
-	// snapshotReadBytes is the buffer through which a snapshot is read.
-	snapshotReadBytes = 256 << 10
+	// snapshotReadBytes is the least buffer through which a snapshot is read: what is taken apart at a time, some hundreds
+	// of ordinary nodes. It stays in a core's cache on the way from the file to the tree.
+	snapshotReadBytes = 64 << 10
+	// snapshotSlots is how many of those are under way between the two halves of reading.
+	snapshotSlots = 4
+	// reserveFactorMax bounds the room in the child index that is made ahead, as a multiple of the nodes that were read.
+	reserveFactorMax = 16
 	// snapshotTailBytesMax is more than the blocks behind a snapshot's first seal can take.
 	snapshotTailBytesMax = 256
 

@@ -30,6 +30,8 @@ const (
 	snapshotZxidBytes   = 8 + snapshotSealBytes
 	snapshotDigestBytes = 8 + 4 + 8 + snapshotSealBytes
 	storedStatBytes     = 60
+	// storedBodyBytes is what follows a node's data: the ACL id and the stat.
+	storedBodyBytes = 8 + storedStatBytes
 )
 
 // ErrSnapshotOpen says that a snapshot is open already.

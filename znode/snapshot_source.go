@@ -3,16 +3,12 @@ package znode
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"hash"
 	"hash/adler32"
 	"io"
 
 	"zabra/jute"
 )
-
-// ErrSnapshot says that a snapshot is damaged, or not one. Read errors of the source are passed on beside it.
-var ErrSnapshot = errors.New("znode: bad snapshot")
 
 // snapshotSource reads a stream through one buffer and checksums what was consumed. Its error is sticky: then all reads
 // give zero values.
@@ -24,6 +20,7 @@ type snapshotSource struct {
 	offset        int64
 	checksum      hash.Hash32
 	fieldBytesMax int
+	readErr       error // of r, which is not read again after one; io.EOF at its end
 	err           error
 }
 
@@ -31,16 +28,19 @@ func newSnapshotSource(r io.Reader, fieldBytesMax int) *snapshotSource {
 	if fieldBytesMax <= 0 {
 		fieldBytesMax = jute.FieldBytesMaxDefault
 	}
-	return &snapshotSource{r: r, buf: make([]byte, snapshotReadBytes), checksum: adler32.New(), fieldBytesMax: fieldBytesMax}
+	return &snapshotSource{r: r, checksum: adler32.New(), fieldBytesMax: fieldBytesMax}
 }
 
-// fail makes the first error stick, with the place.
+// fail makes the first error stick, with the place. What buf holds stays as it is.
 func (s *snapshotSource) fail(format string, args ...any) {
 	if s.err == nil {
-		s.err = fmt.Errorf("%w: offset %d: %w", ErrSnapshot, s.offset+int64(s.pos), fmt.Errorf(format, args...))
+		s.err = snapshotError(s.at(), format, args...)
 		s.pos, s.end = s.summed, s.summed
 	}
 }
+
+// at returns the offset of what is read next.
+func (s *snapshotSource) at() int64 { return s.offset + int64(s.pos) }
 
 // need makes n bytes available at buf[pos:] or fails. n is bounded by the caller.
 func (s *snapshotSource) need(n int) bool {
@@ -50,26 +50,85 @@ func (s *snapshotSource) need(n int) bool {
 	if s.err != nil {
 		return false
 	}
-	s.shift(n)
-	got, err := io.ReadAtLeast(s.r, s.buf[s.end:], n-(s.end-s.pos))
-	s.end += got
-	if err != nil {
-		if errors.Is(err, io.EOF) {
-			err = io.ErrUnexpectedEOF
-		}
-		s.fail("%w", err)
-		return false
+	if s.prefetch(n); s.end-s.pos >= n {
+		return true
 	}
-	return true
+	if errors.Is(s.readErr, io.EOF) {
+		s.fail("%w", io.ErrUnexpectedEOF)
+	} else {
+		s.fail("%w", s.readErr)
+	}
+	return false
 }
 
-// shift moves what is unread to the front of a buffer that holds n bytes.
-func (s *snapshotSource) shift(n int) {
+// prefetch tries to have n bytes or more at buf[pos:]. What is there moves to the front of the buffer unless nothing more
+// can be read.
+func (s *snapshotSource) prefetch(n int) {
+	if s.end-s.pos >= n || s.readErr != nil {
+		return
+	}
+	buf := s.buf
+	if n > len(buf) {
+		buf = make([]byte, max(n, snapshotReadBytes))
+	}
+	s.move(buf)
+	for s.readErr == nil && s.end < n {
+		got, err := s.r.Read(s.buf[s.end:])
+		s.end += got
+		s.readErr = err
+	}
+}
+
+// hasNode reports whether the node at buf[pos:] is there as a whole, or as much of it as there is. It makes room and reads
+// only if it may load.
+func (s *snapshotSource) hasNode(load bool) bool {
+	for {
+		want := s.nodeBytes()
+		switch {
+		case s.end-s.pos >= want:
+			return true
+		case !load:
+			return false
+		case s.readErr != nil:
+			return true
+		}
+		s.prefetch(want)
+	}
+}
+
+// nodeBytes returns how many bytes from buf[pos:] on the node there takes: all of them, or as many as tell more, or as
+// many as tell that it cannot be read. For the path that ends the nodes it is that path.
+func (s *snapshotSource) nodeBytes() int {
+	const lengthBytes = 4
+	b := s.buf[s.pos:s.end]
+	if len(b) < lengthBytes {
+		return lengthBytes
+	}
+	path := int(int32(binary.BigEndian.Uint32(b)))
+	if path < 0 || path > s.fieldBytesMax {
+		return lengthBytes
+	}
+	n := lengthBytes + path
+	switch {
+	case len(b) < n:
+		return n
+	case path == 1 && b[lengthBytes] == '/':
+		return n
+	case len(b) < n+lengthBytes:
+		return n + lengthBytes
+	}
+	data := int(int32(binary.BigEndian.Uint32(b[n:])))
+	if n += lengthBytes; data > s.fieldBytesMax {
+		return n
+	}
+	return n + max(data, 0) + storedBodyBytes
+}
+
+// move goes on in another buffer, or at the front of the same, which has room for what is unread.
+func (s *snapshotSource) move(buf []byte) {
 	s.sum()
 	from := s.buf[s.pos:s.end]
-	if n > len(s.buf) {
-		s.buf = make([]byte, n)
-	}
+	s.buf = buf
 	s.end = copy(s.buf, from)
 	s.offset += int64(s.pos)
 	s.pos, s.summed = 0, 0
@@ -83,12 +142,10 @@ func (s *snapshotSource) sum() {
 
 // rest returns how many bytes are left, at most n.
 func (s *snapshotSource) rest(n int) int {
-	if s.err == nil && s.end-s.pos < n {
-		s.shift(n)
-		got, err := io.ReadAtLeast(s.r, s.buf[s.end:], n-s.end)
-		s.end += got
-		if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-			s.fail("%w", err)
+	if s.err == nil {
+		s.prefetch(n)
+		if s.end-s.pos < n && !errors.Is(s.readErr, io.EOF) && !errors.Is(s.readErr, io.ErrUnexpectedEOF) {
+			s.fail("%w", s.readErr)
 		}
 	}
 	return min(s.end-s.pos, n)
@@ -132,17 +189,16 @@ func (s *snapshotSource) length() int {
 	return n
 }
 
-// text reads a string and appends it to b; malformed UTF-8 is repaired. It reports whether the string is not
-// null.
-func (s *snapshotSource) text(b []byte) ([]byte, bool) {
+// text reads a string; malformed UTF-8 is repaired. It is valid until the next read that has to fill the buffer. text
+// reports whether the string is not null.
+func (s *snapshotSource) text() ([]byte, bool) {
 	n := s.length()
 	if n < 0 || !s.need(n) {
-		return b, false
+		return nil, false
 	}
-	raw := s.buf[s.pos : s.pos+n]
-	b = append(b, storedText(raw)...)
+	raw := s.buf[s.pos : s.pos+n : s.pos+n]
 	s.pos += n
-	return b, true
+	return storedText(raw), true
 }
 
 // seal reads a checksum of everything before it and compares.
@@ -153,7 +209,7 @@ func (s *snapshotSource) seal() {
 	if s.err == nil && got != want {
 		s.fail("checksum %#x of the file does not match its content, %#x", got, want)
 	}
-	if mark, ok := s.text(nil); s.err == nil && (!ok || string(mark) != RootPath) {
+	if mark, ok := s.text(); s.err == nil && (!ok || string(mark) != RootPath) {
 		s.fail("checksum is followed by %q", mark)
 	}
 }

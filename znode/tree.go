@@ -35,6 +35,8 @@ type Config struct {
 	HashSeed uint64
 	// Auth is kept for those who check permissions; the tree does not.
 	Auth *Auth
+	// Ahead lets ReadSnapshot work on two goroutines. Nil is one: nothing but speed depends on it.
+	Ahead Ahead
 }
 
 // Tree is the replicated state of a server. One goroutine changes it, under Lock; others read under RLock.
@@ -61,6 +63,7 @@ type Tree struct {
 	deferred, reclaim []blobRef
 
 	op      OpResult // of a transaction that is not a multi
+	hint    Hint     // of the transaction that is being applied
 	scratch []byte   // for paths, by the goroutine that changes the tree
 	text    []byte   // for quota usage, by the same
 }
@@ -267,7 +270,16 @@ func (t *Tree) insert(parent Node, hash uint32, path, name, data []byte, st *Sto
 	id := t.nodes.alloc()
 	n := t.nodes.at(id)
 	n.setStored(st)
-	n.parent, n.hash, n.acl = parent, hash, acl
+	n.parent, n.hash, n.acl, n.crc = parent, hash, acl, PathDataCRC(path, data)
+	t.fillBlob(n, name, data)
+	t.end(n, path)
+	t.index.add(&t.nodes, id)
+	t.enter(parent, id, len(path)+len(data))
+	return id
+}
+
+// fillBlob gives a new node its name and data.
+func (t *Tree) fillBlob(n *node, name, data []byte) {
 	n.nameLen, n.dataLen = uint32(len(name)), int32(len(data))
 	var blob []byte
 	n.blob, blob = t.blobs.put(n.blobLen())
@@ -275,14 +287,15 @@ func (t *Tree) insert(parent Node, hash uint32, path, name, data []byte, st *Sto
 	if data == nil {
 		n.dataLen = -1
 	}
-	n.crc = PathDataCRC(path, data)
-	t.end(n, path)
-	t.dataBytes += int64(len(path) + len(data))
-	t.index.add(&t.nodes, id)
+}
+
+// enter is what is left to do for a new node that has its fields set and is in the child index. bytes is the length of its
+// path and data.
+func (t *Tree) enter(parent, id Node, bytes int) {
+	t.dataBytes += int64(bytes)
 	t.link(parent, id)
 	t.addKind(id)
 	t.updateExpiry(parent)
-	return id
 }
 
 // link puts a new node behind its parent's other children. The list's order is that of creation, which makes listings

@@ -254,33 +254,13 @@ func decodeTxnPath(d *jute.Decoder) []byte {
 func decodeTxnCreate(d *jute.Decoder, t *Txn) {
 	t.Path = decodeTxnPath(d)
 	t.Data = d.Buffer()
-	t.ACL = decodeTxnACL(d)
+	t.ACL = decodeStoredACLs(d)
 }
 
 func decodeTxnSetData(d *jute.Decoder, t *Txn) {
 	t.Path = decodeTxnPath(d)
 	t.Data = d.Buffer()
 	t.Version = d.Int32()
-}
-
-// openACLBytes is how wire.OpenACL is encoded.
-var openACLBytes = func() string {
-	var e jute.Encoder
-	wire.AppendACLs(&e, wire.OpenACL)
-	return string(e.Bytes())
-}()
-
-// decodeTxnACL reads a list. Nearly all nodes are open to everybody; their lists cost no allocation.
-func decodeTxnACL(d *jute.Decoder) []wire.ACL {
-	peek := *d
-	if rest := peek.Rest(); len(rest) >= len(openACLBytes) && string(rest[:len(openACLBytes)]) == openACLBytes {
-		d.Int32()
-		d.Int32()
-		d.Buffer()
-		d.Buffer()
-		return wire.OpenACL
-	}
-	return decodeStoredACLs(d)
 }
 
 // decodeTxnCloseSession reads the paths, if there are any: 12 bytes that begin with a 2 are a digest, since a body of

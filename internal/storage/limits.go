@@ -38,6 +38,8 @@ const (
 	scanChunkBytes = 1 << 20
 	// readBufferBytes is the buffer of a sequential reader.
 	readBufferBytes = 256 << 10
+	// directReadBytes is what a reader of a snapshot must ask for to get it without another copy.
+	directReadBytes = 32 << 10
 	// scanChecksumBytesMax bounds the work of looking for records behind a bad one. Ordinary data comes nowhere near
 	// it; where it is used up, the answer is that something follows, which is the careful one.
 	scanChecksumBytesMax = 4 << 30

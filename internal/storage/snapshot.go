@@ -80,6 +80,8 @@ func (s *Store) openSnapshotAt(name string, sf zab.SnapshotFile) (*snapshotReade
 	sr := &snapshotReader{f: f, buf: make([]byte, min(size, readBufferBytes)), size: size}
 	sr.r = sr.raw()
 	switch compression {
+	default:
+		sr.plain = true
 	case compressionGzip:
 		sr.r, err = gzip.NewReader(sr.r)
 	case compressionSnappy:
@@ -113,11 +115,20 @@ type snapshotReader struct {
 	buf        []byte
 	start, end int // what buf holds and was not read yet
 	off, size  int64
+	plain      bool  // not compressed
 	failed     error // of the disk, as opposed to what the file holds
 }
 
 // Read implements io.Reader.
 func (sr *snapshotReader) Read(b []byte) (int, error) { return sr.r.Read(b) }
+
+// Size returns how many bytes Read gives in all, 0 if that is not known before. It is a hint: the file may be damaged.
+func (sr *snapshotReader) Size() int64 {
+	if !sr.plain {
+		return 0
+	}
+	return sr.size
+}
 
 // Close implements io.Closer.
 func (sr *snapshotReader) Close() error { return sr.f.Close() }
@@ -131,24 +142,33 @@ func (r rawReader) fill() error {
 	if r.start < r.end {
 		return nil
 	}
-	if r.off >= r.size {
-		return io.EOF
-	}
-	n, err := r.f.ReadAt(r.buf[:min(int64(len(r.buf)), r.size-r.off)], r.off)
-	if n == 0 {
-		if err == nil || err == io.EOF {
-			return io.ErrUnexpectedEOF // it was longer when it was opened
-		}
-		r.failed = err
-		return err
-	}
+	n, err := r.readAt(r.buf)
 	r.start, r.end = 0, n
-	r.off += int64(n)
-	return nil
+	return err
 }
 
-// Read implements io.Reader.
+// readAt reads what follows into b.
+func (r rawReader) readAt(b []byte) (int, error) {
+	if r.off >= r.size {
+		return 0, io.EOF
+	}
+	n, err := r.f.ReadAt(b[:min(int64(len(b)), r.size-r.off)], r.off)
+	r.off += int64(n)
+	switch {
+	case n > 0:
+		return n, nil
+	case err == nil || err == io.EOF:
+		return 0, io.ErrUnexpectedEOF // it was longer when it was opened
+	}
+	r.failed = err
+	return 0, err
+}
+
+// Read implements io.Reader. What is large goes past the buffer.
 func (r rawReader) Read(b []byte) (int, error) {
+	if r.start == r.end && len(b) >= directReadBytes {
+		return r.readAt(b)
+	}
 	if err := r.fill(); err != nil {
 		return 0, err
 	}

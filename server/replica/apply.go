@@ -49,7 +49,7 @@ func (r *Replica) applyEntry(e *zab.Entry) {
 	if err != nil {
 		panic(fmt.Sprintf("replica: committed transaction %v cannot be read: %v", e.Zxid, err))
 	}
-	r.Tree().Apply(&s.h, &s.txn, &s.res)
+	r.Tree().ApplyHinted(&s.h, &s.txn, &s.res, r.takeHint(e.Zxid))
 	if hasDigest && !r.cfg.Tree.NoDigest && digest.Value != r.Tree().Digest() {
 		r.counters.digestMismatches.Add(1)
 		r.log.Error("the tree after a transaction is not the one that was foreseen",
@@ -75,6 +75,29 @@ func (r *Replica) applyEntry(e *zab.Entry) {
 	case wire.OpCloseSession:
 		r.sessionEnded(s.h.ClientID)
 	}
+}
+
+// hinted is where the node of a transaction was when it was proposed.
+type hinted struct {
+	zxid zxid.Zxid
+	hint znode.Hint
+}
+
+// takeHint returns the hint of a transaction, if there is one.
+func (r *Replica) takeHint(z zxid.Zxid) (hint znode.Hint) {
+	for r.hintsTaken < len(r.hints) && r.hints[r.hintsTaken].zxid <= z {
+		if h := &r.hints[r.hintsTaken]; h.zxid == z {
+			hint = h.hint
+		}
+		r.hintsTaken++
+	}
+	switch n := len(r.hints); {
+	case r.hintsTaken == n:
+		r.hints, r.hintsTaken = r.hints[:0], 0
+	case r.hintsTaken >= hintsTakenMax: // never empty under load
+		r.hints, r.hintsTaken = append(r.hints[:0], r.hints[r.hintsTaken:]...), 0
+	}
+	return hint
 }
 
 // answer replies to the request that an applied transaction came from, and to the reads that waited behind it.

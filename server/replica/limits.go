@@ -51,6 +51,8 @@ const (
 	// kept for others.
 	itemBufferMin     = 32
 	itemBufferKeptMax = 1024
+	// hintsTakenMax is how many hints of applied transactions are kept before the others are moved to the front.
+	hintsTakenMax = 8192
 	// outstandingDefault stands for an unset limit of outstanding requests.
 	outstandingDefault = 16384
 )

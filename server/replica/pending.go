@@ -15,6 +15,11 @@ type pendingNode struct {
 	// pathDataCRC is what the node's digest begins with, see znode.NodeDigest.
 	pathDataCRC uint32
 	dataBytes   int32
+	// digest is the node's part of the tree's, if known.
+	digest    uint64
+	hasDigest bool
+	// node is where the tree has it; 0 if it does not, or if the node is a later one of that path.
+	node znode.Node
 	// last is the newest proposal that changed the node; when that is applied the entry is dropped.
 	last zxid.Zxid
 	// key is what the entry is found by; empty for the root.
@@ -95,25 +100,52 @@ func (v *pendingView) get(path []byte) (pendingNode, bool) {
 	if !ok {
 		return pendingNode{}, false
 	}
+	return v.stored(n), true
+}
+
+// getChild is get for a node whose parent get has returned.
+func (v *pendingView) getChild(parent *pendingNode, path []byte) (pendingNode, bool) {
+	if n, ok := v.nodes[string(path)]; ok {
+		return *n, n.exists
+	}
+	_, name := znode.SplitPath(path)
+	if parent.node == 0 || len(name) == 0 {
+		return v.get(path)
+	}
+	n, ok := v.tree.Child(parent.node, name)
+	if !ok {
+		return pendingNode{}, false
+	}
+	return v.stored(n), true
+}
+
+// stored returns a node as the tree has it.
+func (v *pendingView) stored(n znode.Node) pendingNode {
 	return pendingNode{
 		exists:      true,
+		node:        n,
 		stat:        v.tree.Stored(n),
 		acl:         v.tree.ACL(n),
 		children:    int32(v.tree.NumChildren(n)),
 		pathDataCRC: v.tree.PathDataCRC(n),
 		dataBytes:   int32(len(v.tree.Data(n))),
-	}, true
+	}
 }
 
 // put records what a proposal makes of a node. old is what get returned for it.
 func (v *pendingView) put(path []byte, old, n *pendingNode, z zxid.Zxid) {
 	path = canonical(path)
 	if !v.noDigest {
-		if old.exists {
+		switch {
+		case !old.exists:
+		case old.hasDigest:
+			v.digest -= old.digest
+		default:
 			v.digest -= znode.NodeDigest(path, old.pathDataCRC, &old.stat)
 		}
-		if n.exists {
-			v.digest += znode.NodeDigest(path, n.pathDataCRC, &n.stat)
+		if n.hasDigest = n.exists; n.exists {
+			n.digest = znode.NodeDigest(path, n.pathDataCRC, &n.stat)
+			v.digest += n.digest
 		}
 	}
 	n.last = z
@@ -131,6 +163,14 @@ func (v *pendingView) put(path []byte, old, n *pendingNode, z zxid.Zxid) {
 	}
 	n.key = p.key
 	*p = *n
+}
+
+// hint tells apply where a node is that get has returned.
+func (v *pendingView) hint(n *pendingNode) znode.Hint {
+	if n.node == 0 {
+		return znode.Hint{}
+	}
+	return v.tree.HintOf(n.node)
 }
 
 // remove records that a node is deleted by a proposal that also moves its parent's pzxid, as every delete does.

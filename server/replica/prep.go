@@ -25,6 +25,8 @@ type op struct {
 	// conn, nil if the request was forwarded, and bodyBytes are for telling that the room is not enough.
 	conn      *Conn
 	bodyBytes int
+	// hint is where the node of the transaction is, as far as it was found.
+	hint znode.Hint
 }
 
 // refuseTooLarge tells of a transaction that could not be read back.
@@ -105,6 +107,9 @@ func (r *Replica) transact(w *write, h *session.Handle) bool {
 	if code != wire.CodeOK {
 		txn = znode.Txn{Type: wire.OpError, Err: code}
 	}
+	if txn.Type != wire.OpMulti { // whose operations have a node each
+		r.hint = o.hint
+	}
 	r.propose(w.session, w.cxid, &txn, w.origin)
 	return true
 }
@@ -150,6 +155,8 @@ func (r *Replica) propose(s zxid.SessionID, cxid int32, txn *znode.Txn, origin z
 	if len(payload) >= r.cfg.RecordBytesMax {
 		panic("replica: a transaction of " + strconv.Itoa(len(payload)) + " bytes was let through: " + txn.Type.String())
 	}
+	r.hints = append(r.hints, hinted{z, r.hint})
+	r.hint = znode.Hint{}
 	r.proposed.Add(1)
 	r.proposedBytes.Add(int64(len(payload)))
 	r.counters.proposals.Add(1)
@@ -242,7 +249,7 @@ func (r *Replica) prepCreate(o *op, req *wire.CreateTTLRequest) (txn znode.Txn, 
 	if znode.ValidatePath(path) != nil {
 		return txn, wire.CodeBadArguments
 	}
-	if _, exists := r.pending.get(path); exists {
+	if _, exists := r.pending.getChild(&parent, path); exists {
 		return txn, wire.CodeNodeExists
 	}
 	if parent.stat.Kind(&r.cfg.Tree) == znode.KindEphemeral {
@@ -254,6 +261,7 @@ func (r *Replica) prepCreate(o *op, req *wire.CreateTTLRequest) (txn znode.Txn, 
 	if !r.fits(o, path, req.Data, acl) {
 		return txn, wire.CodeMarshalling
 	}
+	o.hint = r.pending.hint(&parent)
 	txn = znode.Txn{Type: kind.txn, Path: path, Data: req.Data, ACL: acl, Ephemeral: kind.ephemeral, TTL: req.TTL,
 		ParentCVersion: r.noteCreate(o, kind, path, parentPath, &parent, req.Data, acl)}
 	return txn, wire.CodeOK
@@ -304,7 +312,7 @@ func (r *Replica) prepDelete(o *op, path []byte, version int32) (txn znode.Txn, 
 	if !r.auth.Allows(parent.acl, wire.PermDelete, o.ids) {
 		return txn, wire.CodeNoAuth
 	}
-	node, ok := r.pending.get(path)
+	node, ok := r.pending.getChild(&parent, path)
 	switch {
 	case !ok:
 		return txn, wire.CodeNoNode
@@ -316,6 +324,7 @@ func (r *Replica) prepDelete(o *op, path []byte, version int32) (txn znode.Txn, 
 	if !r.fits(o, path, nil, nil) {
 		return txn, wire.CodeMarshalling
 	}
+	o.hint = r.pending.hint(&parent)
 	r.pending.remove(path, o.zxid)
 	return znode.Txn{Type: wire.OpDelete, Path: path}, wire.CodeOK
 }
@@ -395,6 +404,7 @@ func (r *Replica) prepSetData(o *op, path, data []byte, version int32) (txn znod
 	after.stat.Mzxid, after.stat.Mtime = o.zxid, r.now.WallMs
 	after.dataBytes = int32(len(data))
 	after.pathDataCRC = znode.PathDataCRC(canonical(path), data)
+	o.hint = r.pending.hint(&node)
 	r.pending.put(path, &node, &after, o.zxid)
 	return znode.Txn{Type: wire.OpSetData, Path: path, Data: data, Version: after.stat.Version}, wire.CodeOK
 }

@@ -81,6 +81,11 @@ type Replica struct {
 	body         writeBody
 	payloads     slab
 	proposal     [1]zab.Entry
+	// hint is that of the next proposal; hints are those of what is proposed and not applied, in order.
+	hint  znode.Hint
+	hints []hinted
+	// hintsTaken is how many of them belong to transactions that are applied.
+	hintsTaken int
 }
 
 // counters are read by Stats from any goroutine.

@@ -4,6 +4,7 @@ import (
 	"zabra/session"
 	"zabra/zab"
 	"zabra/zab/zxid"
+	"zabra/znode"
 )
 
 // term is a time during which clients are served in one role. When it ends, every connection ends with it: what was
@@ -83,6 +84,7 @@ func (r *Replica) endTerm() {
 	r.tracker, r.heard, r.pending = nil, nil, nil
 	r.orphans, r.reaper = nil, reaper{}
 	r.again, r.parked, r.forwardedBytes = nil, nil, 0
+	r.hint, r.hints, r.hintsTaken = znode.Hint{}, nil, 0
 	r.requests, r.requestBytes, r.lastIDs = nil, 0, receivedIDs{}
 	r.syncs = syncs{}
 	r.reattach = reattachments{}
