@@ -37,6 +37,7 @@ func (l *loader) complete() {
 		l.warn(c.sources[name], name, "%d is too small, %d snapshots are kept", c.AutopurgeSnapRetainCount, snapRetainCountMin)
 		c.AutopurgeSnapRetainCount = snapRetainCountMin
 	}
+	c.Throttle.Sessions.complete()
 	l.remarks()
 }
 
@@ -121,5 +122,24 @@ func (c *Config) check() (faults []Fault) {
 	wrong(c.SnapshotCompression != "" && c.SnapshotCompression != "gz" && c.SnapshotCompression != "snappy", "snapshot.compression.method", "%q is not gz or snappy", c.SnapshotCompression)
 	wrong(c.ContainerCheckIntervalMs < 1, "znode.container.checkIntervalMs", "%d is less than 1", c.ContainerCheckIntervalMs)
 	wrong(c.ContainerMaxPerMinute < 1, "znode.container.maxPerMinute", "%d is less than 1", c.ContainerMaxPerMinute)
-	return append(faults, c.checkEnsemble()...)
+	return slices.Concat(faults, c.checkSecurity(), c.checkEnsemble())
+}
+
+// checkSecurity finds demands for a security that is not switched on, as ZooKeeper does.
+func (c *Config) checkSecurity() (faults []Fault) {
+	const enable, server, learner = "quorum.auth.enableSasl", "quorum.auth.serverRequireSasl", "quorum.auth.learnerRequireSasl"
+	needs := func(is bool, key string, has bool, other string) {
+		if is && !has {
+			faults = append(faults, Fault{Key: key, Text: fmt.Sprintf("%s is disabled, so cannot enable %s", other, key)})
+		}
+	}
+	s := &c.Security.SASL
+	needs(s.QuorumServerRequired, server, s.Quorum, enable)
+	needs(s.QuorumLearnerRequired, learner, s.Quorum, enable)
+	needs(s.QuorumServerRequired && s.Quorum, server, s.QuorumLearnerRequired, learner)
+	if c.Security.SecureClientPort == Unset && c.Security.SecureClientPortAddress != "" {
+		const key = "secureClientPortAddress"
+		faults = append(faults, Fault{Key: key, Text: "secureClientPortAddress is set but secureClientPort is not set"})
+	}
+	return faults
 }

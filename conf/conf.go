@@ -37,6 +37,9 @@ type Config struct {
 	Embedded bool
 	// Warnings are remarks that do not keep the server from starting, in the order of the file.
 	Warnings []Fault
+	// WithoutEffect are the keys that were given, are known to ZooKeeper, and change nothing here: those of the Java virtual
+	// machine and its libraries, and those that this version does not act on and that nobody needs to be warned of.
+	WithoutEffect []string
 
 	// DataDir holds snapshots in its folder version-2, and myid. Required.
 	DataDir string
@@ -137,6 +140,18 @@ type Config struct {
 	ReadOnlyMode bool
 	// Admin is the configuration of the HTTP admin server.
 	Admin Admin
+	// Metrics says how metrics leave the server.
+	Metrics Metrics
+	// AuditEnabled asks for a log of all writes, by whom and with what result.
+	AuditEnabled bool
+	// Pauses says which standstills of the process are reported.
+	Pauses Pauses
+	// LogLevel is debug, info, warn or error, "" if the configuration does not say.
+	LogLevel string
+	// Security is encryption and authentication.
+	Security Security
+	// Throttle bounds what clients may ask of the server.
+	Throttle Throttle
 
 	// InitLimitTicks and SyncLimitTicks bound a learner's start and lag. Unused by a standalone server.
 	InitLimitTicks, SyncLimitTicks int
@@ -154,6 +169,8 @@ type Config struct {
 	ElectionAlg int
 	// PeerType is "participant" or "observer", as the file says.
 	PeerType string
+	// Quorum are the finer settings of an ensemble.
+	Quorum Quorum
 	// ReconfigEnabled allows changes of the ensemble at run time.
 	ReconfigEnabled bool
 	// StandaloneEnabled lets a configuration with one server run without an ensemble.
@@ -174,15 +191,6 @@ type Config struct {
 
 	// sources remembers where each key was set. A key that is missing has its default.
 	sources map[string]source
-}
-
-// Admin configures the HTTP admin server.
-type Admin struct {
-	Enabled       bool
-	Address       string
-	Port          int
-	CommandURL    string
-	IdleTimeoutMs int
 }
 
 // Default returns the configuration of a server that was started without a file: data in ./data, port 2181 on the

@@ -1,6 +1,9 @@
 package conf
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // reach says where ZooKeeper looks for a key.
 type reach uint8
@@ -24,40 +27,61 @@ type key struct {
 	set func(c *Config, v string) (remark string, err error)
 	// show renders the field so that set understands it; false when there is nothing to show.
 	show func(c *Config) (string, bool)
+	// idle says that this version parses the key and makes no use of it.
+	idle bool
+	// live says that a new value can be taken while the server runs.
+	live bool
+	// secret values are never printed.
+	secret bool
+}
+
+func (k key) notYet() key  { k.idle = true; return k }
+func (k key) running() key { k.live = true; return k }
+func (k key) hidden() key  { k.secret = true; return k }
+
+// unused marks keys that this version makes no use of.
+func unused(keys ...key) []key {
+	for i := range keys {
+		keys[i] = keys[i].notYet()
+	}
+	return keys
 }
 
 // keys are all keys with a field, in the order in which String prints them.
-var keys = []key{
+var keys = slices.Concat(serverKeys, ensembleKeys, adminKeys, securityKeys, throttleKeys)
+
+// serverKeys are those of every server: its files, its client port, its limits, what it writes and what it allows.
+var serverKeys = []key{
 	text("dataDir", direct, func(c *Config) *string { return &c.DataDir }),
 	text("dataLogDir", direct, func(c *Config) *string { return &c.DataLogDir }),
-	{"clientPort", direct, setPort(func(c *Config) *int { return &c.ClientPort }), showPort(func(c *Config) *int { return &c.ClientPort })},
+	port("clientPort", func(c *Config) *int { return &c.ClientPort }),
 	text("clientPortAddress", direct, func(c *Config) *string { return &c.ClientPortAddress }),
 	strictInt("clientPortListenBacklog", func(c *Config) *int { return &c.ClientPortListenBacklog }),
-	propBool("clientTcpKeepAlive", func(c *Config) *bool { return &c.ClientTCPKeepAlive }),
-	strictInt("maxClientCnxns", func(c *Config) *int { return &c.MaxClientCnxns }),
-	propInt("maxCnxns", property, math.MinInt32, math.MaxInt32, func(c *Config) *int { return &c.MaxCnxns }),
-	propInt("nio.sessionlessCnxnTimeout", property, 1, math.MaxInt32, func(c *Config) *int { return &c.SessionlessTimeoutMs }),
-	propInt("globalOutstandingLimit", property, 1, math.MaxInt32, func(c *Config) *int { return &c.GlobalOutstandingLimit }),
+	propBool("clientTcpKeepAlive", func(c *Config) *bool { return &c.ClientTCPKeepAlive }).running(),
+	strictInt("maxClientCnxns", func(c *Config) *int { return &c.MaxClientCnxns }).running(),
+	propInt("maxCnxns", property, math.MinInt32, math.MaxInt32, func(c *Config) *int { return &c.MaxCnxns }).running(),
+	propInt("nio.sessionlessCnxnTimeout", property, 1, math.MaxInt32, func(c *Config) *int { return &c.SessionlessTimeoutMs }).running(),
+	propInt("globalOutstandingLimit", property, 1, math.MaxInt32, func(c *Config) *int { return &c.GlobalOutstandingLimit }).running(),
 	propInt("jute.maxbuffer", bare, juteBytesMin, math.MaxInt32, func(c *Config) *int { return &c.JuteMaxBufferBytes }),
 	propInt("jute.maxbuffer.extrasize", property, math.MinInt32, math.MaxInt32, func(c *Config) *int { return &c.JuteMaxBufferExtraBytes }),
 
 	strictInt("tickTime", func(c *Config) *int32 { return &c.TickTimeMs }),
-	strictInt("minSessionTimeout", func(c *Config) *int32 { return &c.MinSessionTimeoutMs }),
-	strictInt("maxSessionTimeout", func(c *Config) *int32 { return &c.MaxSessionTimeoutMs }),
+	strictInt("minSessionTimeout", func(c *Config) *int32 { return &c.MinSessionTimeoutMs }).running(),
+	strictInt("maxSessionTimeout", func(c *Config) *int32 { return &c.MaxSessionTimeoutMs }).running(),
 
-	propInt("snapCount", property, math.MinInt32, math.MaxInt32, func(c *Config) *int { return &c.SnapCount }),
-	propInt("snapSizeLimitInKb", property, math.MinInt64, kbMax, func(c *Config) *int64 { return &c.SnapSizeLimitKB }),
-	propInt("preAllocSize", property, 0, kbMax, func(c *Config) *int64 { return &c.PreAllocKB }),
-	propInt("txnLogSizeLimitInKb", property, math.MinInt64, kbMax, func(c *Config) *int64 { return &c.TxnLogSizeLimitKB }),
+	propInt("snapCount", property, math.MinInt32, math.MaxInt32, func(c *Config) *int { return &c.SnapCount }).running(),
+	propInt("snapSizeLimitInKb", property, math.MinInt64, kbMax, func(c *Config) *int64 { return &c.SnapSizeLimitKB }).running(),
+	propInt("preAllocSize", property, 0, kbMax, func(c *Config) *int64 { return &c.PreAllocKB }).running(),
+	propInt("txnLogSizeLimitInKb", property, math.MinInt64, kbMax, func(c *Config) *int64 { return &c.TxnLogSizeLimitKB }).running(),
 	word("forceSync", "no", false, func(c *Config) *bool { return &c.ForceSync }),
-	propInt("fsync.warningthresholdms", property, 0, math.MaxInt64, func(c *Config) *int64 { return &c.FsyncWarningThresholdMs }),
-	{"snapshot.compression.method", property, setCompression, showText(func(c *Config) *string { return &c.SnapshotCompression })},
+	propInt("fsync.warningthresholdms", property, 0, math.MaxInt64, func(c *Config) *int64 { return &c.FsyncWarningThresholdMs }).running(),
+	{name: "snapshot.compression.method", reach: property, set: setCompression, show: showText(func(c *Config) *string { return &c.SnapshotCompression }), live: true},
 	propBool("snapshot.trust.empty", func(c *Config) *bool { return &c.SnapshotTrustEmpty }),
 	propBool("datadir.autocreate", func(c *Config) *bool { return &c.DatadirAutocreate }),
-	strictInt("autopurge.snapRetainCount", func(c *Config) *int { return &c.AutopurgeSnapRetainCount }),
-	strictInt("autopurge.purgeInterval", func(c *Config) *int { return &c.AutopurgePurgeIntervalHours }),
-	propInt("flushDelay", property, 0, math.MaxInt32, func(c *Config) *int { return &c.FlushDelayMs }),
-	propInt("maxBatchSize", property, 0, math.MaxInt32, func(c *Config) *int { return &c.MaxBatchSize }),
+	strictInt("autopurge.snapRetainCount", func(c *Config) *int { return &c.AutopurgeSnapRetainCount }).running(),
+	strictInt("autopurge.purgeInterval", func(c *Config) *int { return &c.AutopurgePurgeIntervalHours }).running(),
+	propInt("flushDelay", property, 0, math.MaxInt32, func(c *Config) *int { return &c.FlushDelayMs }).notYet(),
+	propInt("maxBatchSize", property, 0, math.MaxInt32, func(c *Config) *int { return &c.MaxBatchSize }).notYet(),
 	propInt("commitLogCount", property, math.MinInt32, math.MaxInt32, func(c *Config) *int { return &c.CommitLogCount }),
 	propFloat("snapshotSizeFactor", func(c *Config) *float64 { return &c.SnapshotSizeFactor }),
 
@@ -66,36 +90,18 @@ var keys = []key{
 	propBool("serializeLastProcessedZxid.enabled", func(c *Config) *bool { return &c.SerializeLastProcessedZxidEnabled }),
 	propBool("extendedTypesEnabled", func(c *Config) *bool { return &c.ExtendedTypesEnabled }),
 	propBool("emulate353TTLNodes", func(c *Config) *bool { return &c.Emulate353TTLNodes }),
-	propBool("enforceQuota", func(c *Config) *bool { return &c.EnforceQuota }),
-	propInt("znode.container.checkIntervalMs", bare, 1, math.MaxInt64, func(c *Config) *int64 { return &c.ContainerCheckIntervalMs }),
-	propInt("znode.container.maxPerMinute", bare, 1, math.MaxInt32, func(c *Config) *int { return &c.ContainerMaxPerMinute }),
-	propInt("znode.container.maxNeverUsedIntervalMs", bare, 0, math.MaxInt64, func(c *Config) *int64 { return &c.ContainerMaxNeverUsedMs }),
+	propBool("enforceQuota", func(c *Config) *bool { return &c.EnforceQuota }).running(),
+	propInt("znode.container.checkIntervalMs", bare, 1, math.MaxInt64, func(c *Config) *int64 { return &c.ContainerCheckIntervalMs }).running(),
+	propInt("znode.container.maxPerMinute", bare, 1, math.MaxInt32, func(c *Config) *int { return &c.ContainerMaxPerMinute }).running(),
+	propInt("znode.container.maxNeverUsedIntervalMs", bare, 0, math.MaxInt64, func(c *Config) *int64 { return &c.ContainerMaxNeverUsedMs }).running(),
 
 	word("skipACL", "yes", true, func(c *Config) *bool { return &c.SkipACL }),
 	propBool("DigestAuthenticationProvider.enabled", func(c *Config) *bool { return &c.DigestAuthEnabled }),
 	text("DigestAuthenticationProvider.digestAlg", property, func(c *Config) *string { return &c.DigestAuthAlg }),
-	{superDigestKey, property, setText(func(c *Config) *string { return &c.SuperDigest }), showText(func(c *Config) *string { return &c.SuperDigest })},
+	text(superDigestKey, property, func(c *Config) *string { return &c.SuperDigest }).hidden().running(),
 
-	{"4lw.commands.whitelist", property, setWords, showWords},
-	{"readonlymode.enabled", bare, setPropBool(func(c *Config) *bool { return &c.ReadOnlyMode }), showBool(func(c *Config) *bool { return &c.ReadOnlyMode })},
-	{"admin.enableServer", property, setAdminEnabled, showBool(func(c *Config) *bool { return &c.Admin.Enabled })},
-	text("admin.serverAddress", property, func(c *Config) *string { return &c.Admin.Address }),
-	propInt("admin.serverPort", property, 0, math.MaxUint16, func(c *Config) *int { return &c.Admin.Port }),
-	text("admin.commandURL", property, func(c *Config) *string { return &c.Admin.CommandURL }),
-	propInt("admin.idleTimeout", property, 0, math.MaxInt32, func(c *Config) *int { return &c.Admin.IdleTimeoutMs }),
-
-	strictInt("initLimit", func(c *Config) *int { return &c.InitLimitTicks }),
-	strictInt("syncLimit", func(c *Config) *int { return &c.SyncLimitTicks }),
-	strictInt("connectToLearnerMasterLimit", func(c *Config) *int { return &c.ConnectToLearnerMasterLimitTicks }),
-	propInt("cnxTimeout", property, 1, math.MaxInt32, func(c *Config) *int { return &c.CnxTimeoutMs }),
-	propInt("electionPortBindRetry", property, math.MinInt32, math.MaxInt32, func(c *Config) *int { return &c.ElectionPortBindRetry }),
-	strictBool("quorumListenOnAllIPs", func(c *Config) *bool { return &c.QuorumListenOnAllIPs }),
-	strictInt("electionAlg", func(c *Config) *int { return &c.ElectionAlg }),
-	{"peerType", direct, setPeerType, showText(func(c *Config) *string { return &c.PeerType })},
-	strictBool("reconfigEnabled", func(c *Config) *bool { return &c.ReconfigEnabled }),
-	strictBool("standaloneEnabled", func(c *Config) *bool { return &c.StandaloneEnabled }),
-	{"multiAddress.enabled", either, setStrictBool("multiAddress.enabled", func(c *Config) *bool { return &c.MultiAddressEnabled }), showBool(func(c *Config) *bool { return &c.MultiAddressEnabled })},
-	text("dynamicConfigFile", direct, func(c *Config) *string { return &c.DynamicConfigFile }),
+	{name: "4lw.commands.whitelist", reach: property, set: setWords, show: showWords, live: true},
+	{name: "readonlymode.enabled", reach: bare, set: setPropBool(func(c *Config) *bool { return &c.ReadOnlyMode }), show: showBool(func(c *Config) *bool { return &c.ReadOnlyMode })},
 }
 
 const (
@@ -142,7 +148,12 @@ func defaults() *Config {
 		ContainerMaxPerMinute:             10000,
 		DigestAuthEnabled:                 true,
 		DigestAuthAlg:                     "SHA1",
-		Admin:                             Admin{Enabled: true, Address: "0.0.0.0", Port: 8080, CommandURL: "/commands", IdleTimeoutMs: 30000},
+		Admin:                             adminDefaults(),
+		Metrics:                           Metrics{Host: "0.0.0.0", Port: 7000, ExportJVMInfo: true},
+		Pauses:                            Pauses{SleepMs: 500, InfoAboveMs: 1000, WarnAboveMs: 10000},
+		Security:                          securityDefaults(),
+		Throttle:                          throttleDefaults(),
+		Quorum:                            quorumDefaults(),
 		CnxTimeoutMs:                      5000,
 		ElectionPortBindRetry:             electionPortBindRetryDefault,
 		ElectionAlg:                       electionAlgFast,

@@ -119,7 +119,7 @@ func (l *loader) properties(overrides map[string]string) {
 		case hasField && r.reach == bare && !prefixed, hasField && (r.reach == property || r.reach == either) && prefixed,
 			key == "fsync.warningthresholdms":
 			l.given[key] = g
-		case hasField && r.reach == direct && prefixed, prefixed && (strictBooleans[key] || strictIntegers[key] || directOnly[key]):
+		case hasField && r.reach == direct && prefixed, prefixed && strictIntegers[key]:
 			l.warn(source{}, label, "no effect: ZooKeeper reads %s from the file only", key)
 		case hasField && r.reach == bare:
 			l.warn(source{}, label, "no effect: the property is called %s", key)
@@ -127,8 +127,6 @@ func (l *loader) properties(overrides map[string]string) {
 			l.warn(source{}, label, "no effect: the property is called zookeeper.%s", key)
 		case prefixed:
 			l.given[key] = g
-		case family(unsupported, key) == "java.security.auth.":
-			l.warn(source{}, label, "no effect: %s", noSASL)
 		}
 	}
 }
@@ -235,9 +233,9 @@ func (l *loader) apply(g given) {
 	l.cfg.sources[g.key] = g.source
 }
 
-// applyFieldless judges a value that has no field. It must be known whether there is an ensemble.
+// applyFieldless judges a value that has no field, or one without effect. It must be known whether there is an ensemble.
 func (l *loader) applyFieldless(g given) {
-	if _, ok := lookup(g.key); ok {
+	if k, ok := lookup(g.key); ok && !k.idle || toldElsewhere[g.key] {
 		return
 	}
 	remark, known, err := fieldless(g.key, g.value)
@@ -253,7 +251,27 @@ func (l *loader) applyFieldless(g given) {
 		l.warn(g.source, g.label, "%s", remark)
 	case !known && len(l.warnings) < faultsMax: // looking for the nearest key takes time
 		l.warn(g.source, g.label, "%s", unknown(g.key))
+	case known && !asksForNothing(g.key, g.value):
+		l.cfg.WithoutEffect = append(l.cfg.WithoutEffect, g.key)
 	}
+}
+
+// asksForNothing tells whether the value is what a server does anyway.
+func asksForNothing(key, value string) bool {
+	if value == "" || value == "false" || builtinProviders[value] || strings.HasSuffix(value, ".DefaultMetricsProvider") {
+		return true
+	}
+	k, ok := lookup(key)
+	if !ok {
+		return false
+	}
+	set := defaults()
+	if _, err := k.set(set, value); err != nil {
+		return false
+	}
+	usual, _ := k.show(defaults())
+	now, _ := k.show(set)
+	return usual == now
 }
 
 // unknown is the warning for a key that nothing reads, here or in ZooKeeper.
@@ -280,7 +298,7 @@ var keyIndex = func() map[string]int {
 func lookup(name string) (key, bool) {
 	i, ok := keyIndex[name]
 	if !ok {
-		return key{}, false
+		return familyKey(name)
 	}
 	return keys[i], true
 }

@@ -20,7 +20,7 @@ var inert = names(`
 	commitProcessor.shutdownTimeout request_throttler.shutdownTimeout
 	watchManagerName watcherCleanThreshold watcherCleanIntervalInSeconds watcherCleanThreadsNum
 	maxInProcessingDeadWatchers bitHashCacheSize pathStats. messageTracker.
-	maxWriteQueuePollTime db.autocreate enableEagerACLCheck
+	flushDelay maxBatchSize maxWriteQueuePollTime db.autocreate enableEagerACLCheck
 	jvm.pause.monitor jvm.pause.sleep.time.ms jvm.pause.info-threshold.ms jvm.pause.warn-threshold.ms
 	fips-mode kinit security.auth_to_local kerberos. requireKerberosConfig
 	quorum.cnxn.threads.size observerMasterPort syncEnabled observer.
@@ -29,6 +29,8 @@ var inert = names(`
 	quorumCnxnTimeoutMs tcpKeepAlive fastleader. leaderServes leader. learner.
 	leaderConnectDelayDuringRetryMs observerMaster. forceSnapshotSync portUnification sslQuorumReloadCertFiles
 	forward_learner_requests_to_commit_processor_disabled follower.
+	root.logger console.threshold log.dir log.file log.threshold log.maxfilesize log.maxbackupindex
+	tracelog.dir tracelog.file auditlog. jmx.log4j.disable
 	requireClientAuthScheme jaasLoginRenew testingonly.initialZxid test.allowDiscontinuousProposals
 `)
 
@@ -79,28 +81,22 @@ var unsupported = map[string]string{
 	"quorum.auth.":                   noPeers,
 }
 
-// strictBooleans and strictIntegers are direct keys without a field: what they say has no effect, but a value that
-// ZooKeeper refuses to start with is refused here, too.
-var (
-	strictBooleans = names(`syncEnabled localSessionsEnabled localSessionsUpgradingEnabled sslQuorum
-		portUnification sslQuorumReloadCertFiles quorum.auth.enableSasl quorum.auth.serverRequireSasl
-		quorum.auth.learnerRequireSasl jvm.pause.monitor multiAddress.reachabilityCheckEnabled`)
-	strictIntegers = names(`observerMasterPort quorum.cnxn.threads.size secureClientPort
-		multiAddress.reachabilityCheckTimeoutMs`)
-	// directOnly are the other direct keys without a field: like the strict ones, a -D of that name means nothing.
-	directOnly = names(`secureClientPortAddress oraclePath quorum.auth.learner.saslLoginContext
-		quorum.auth.server.saslLoginContext quorum.auth.kerberos.servicePrincipal`)
-)
+// strictIntegers are direct keys without a field: what they say has no effect, but a value that ZooKeeper refuses to start
+// with is refused here, too. A -D of that name means nothing.
+var strictIntegers = names(`quorum.cnxn.threads.size`)
 
 // builtinProviders are the auth plugins that every ZooKeeper has whether they are named or not.
 var builtinProviders = names(`
 	org.apache.zookeeper.server.auth.DigestAuthenticationProvider
 	org.apache.zookeeper.server.auth.IPAuthenticationProvider`)
 
-// fieldless judges a key without a field. known is false if ZooKeeper does not know it either.
+// fieldless judges a key without a field, or one whose field has no effect. known is false if ZooKeeper does not know it
+// either.
 func fieldless(key, value string) (remark string, known bool, err error) {
-	if err = strictFieldless(key, value); err != nil {
-		return "", true, err
+	if strictIntegers[key] {
+		if _, err = parseInt32(value); err != nil {
+			return "", true, err
+		}
 	}
 	if err = refusal(key, value); err != nil {
 		return "", true, err
@@ -120,17 +116,6 @@ func fieldless(key, value string) (remark string, known bool, err error) {
 		return "no effect: " + unsupported[name], true, nil
 	}
 	return "", false, nil
-}
-
-// strictFieldless returns ZooKeeper's error for the value of a direct key.
-func strictFieldless(key, value string) (err error) {
-	switch {
-	case strictBooleans[key]:
-		_, err = parseBool(key, value)
-	case strictIntegers[key]:
-		_, err = parseInt32(value)
-	}
-	return err
 }
 
 // refusal returns why the server must not start: what the key asks for protects data, and a server that went on without

@@ -7,33 +7,48 @@ import (
 )
 
 var (
-	// withoutEffect are the keys with a field that this version makes no use of.
-	withoutEffect = names(`admin.enableServer admin.serverAddress admin.serverPort admin.commandURL admin.idleTimeout
-		flushDelay maxBatchSize electionAlg peerType`)
+	// toldElsewhere are keys without effect, of which remarks or check tell what there is to tell.
+	toldElsewhere = names(`admin.enableServer admin.serverAddress admin.serverPort admin.commandURL admin.idleTimeout
+		electionAlg peerType`)
 	// ensembleOnly are those that a standalone server makes no use of.
 	ensembleOnly = names(`initLimit syncLimit connectToLearnerMasterLimit cnxTimeout electionPortBindRetry quorumListenOnAllIPs
 		commitLogCount snapshotSizeFactor`)
 )
 
+// inForce tells whether the key changes anything in a server with this configuration.
+func (c *Config) inForce(k key) bool {
+	return !k.idle && !toldElsewhere[k.name] && (c.Ensemble != nil || !ensembleOnly[k.name])
+}
+
 // String renders the effective configuration as a file that parses to the same configuration: first what was set, then
-// the defaults, then what has no effect, each under a comment that says so. Keys without a value are comments. The one
-// secret, superDigest, is left out.
+// the defaults, then what has no effect, each under a comment that says so. Keys without a value and keys without effect
+// that were not given are comments. Secrets are left out.
 func (c *Config) String() string {
 	var set, unset, idle, missing strings.Builder
-	for _, k := range keys {
+	usual := defaults()
+	for _, k := range c.allKeys() {
 		value, ok := k.show(c)
+		usually, hasDefault := k.show(usual)
 		_, given := c.sources[k.name]
+		line := escapeKey(k.name) + "=" + escape(value) + "\n"
 		switch {
-		case k.name == superDigestKey && ok:
+		case k.secret && ok:
 			fmt.Fprintf(&missing, "# %s is set, and not shown\n", k.name)
-		case !ok:
+		case !ok && !hasDefault:
 			fmt.Fprintf(&missing, "# %s is not set\n", k.name)
-		case withoutEffect[k.name], ensembleOnly[k.name] && c.Ensemble == nil:
-			fmt.Fprintf(&idle, "%s=%s\n", k.name, escape(value))
+		case !c.inForce(k) && value == usually:
+			idle.WriteString("# " + line)
+		case !c.inForce(k):
+			idle.WriteString(line)
 		case given:
-			fmt.Fprintf(&set, "%s=%s\n", k.name, escape(value))
+			set.WriteString(line)
 		default:
-			fmt.Fprintf(&unset, "%s=%s\n", k.name, escape(value))
+			unset.WriteString(line)
+		}
+	}
+	for _, name := range c.WithoutEffect {
+		if _, ok := lookup(name); !ok {
+			fmt.Fprintf(&idle, "# %s is given, its value makes no difference\n", escapeKey(name))
 		}
 	}
 	for _, line := range c.memberLines() {
@@ -42,6 +57,11 @@ func (c *Config) String() string {
 		}
 		set.WriteString(line + "\n")
 	}
+	return c.headed(set.String(), unset.String(), idle.String(), missing.String())
+}
+
+// headed puts the comments over the parts.
+func (c *Config) headed(set, unset, idle, missing string) string {
 	origin := c.Path
 	switch {
 	case c.Embedded:
@@ -54,7 +74,16 @@ func (c *Config) String() string {
 		kind = "in"
 	}
 	return fmt.Sprintf("# set by %s\n%s\n# defaults\n%s\n# accepted, without effect %s this version\n%s\n# without a value\n%s",
-		escape(origin), set.String(), unset.String(), kind, idle.String(), missing.String())
+		escape(origin), set, unset, kind, idle, missing)
+}
+
+// Value renders one setting, by the name of its key in the file; ok is false if it has none, or if it is a secret.
+func (c *Config) Value(name string) (value string, ok bool) {
+	k, known := lookup(name)
+	if !known || k.secret {
+		return "", false
+	}
+	return k.show(c)
 }
 
 // memberLines renders the server lines, and those of groups and weights, without the version.
@@ -73,6 +102,11 @@ func (c *Config) memberLines() (lines []string) {
 	}
 	return lines
 }
+
+// escapeKey writes a key so that scan reads it back.
+func escapeKey(s string) string { return keyEscapes.Replace(escape(s)) }
+
+var keyEscapes = strings.NewReplacer(" ", `\ `, "=", `\=`, ":", `\:`)
 
 // escape writes a value so that scan reads it back.
 func escape(s string) string {

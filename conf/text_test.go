@@ -37,7 +37,12 @@ func TestStringParsesAgain(t *testing.T) {
 // stripped leaves what a configuration means: no origin, no remarks.
 func stripped(c *Config) Config {
 	s := *c
-	s.Path, s.Embedded, s.Warnings, s.sources, s.SuperDigest = "", false, nil, nil, ""
+	s.Path, s.Embedded, s.Warnings, s.WithoutEffect, s.sources = "", false, nil, nil, nil
+	for _, k := range keys {
+		if k.secret {
+			_, _ = k.set(&s, "")
+		}
+	}
 	return s
 }
 

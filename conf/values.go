@@ -19,7 +19,7 @@ func strictInt[T integer](name string, field func(*Config) *T) key {
 		}
 		return "", err
 	}
-	return key{name, direct, set, showInt(field)}
+	return key{name: name, reach: direct, set: set, show: showInt(field)}
 }
 
 // propInt is a key that ZooKeeper reads with Integer.getInteger or Long.getLong, which fall back to the default without
@@ -36,7 +36,7 @@ func propInt[T integer](name string, r reach, low, high int64, field func(*Confi
 		*field(c) = T(n)
 		return "", nil
 	}
-	return key{name, r, set, showInt(field)}
+	return key{name: name, reach: r, set: set, show: showInt(field)}
 }
 
 // propFloat is a key that ZooKeeper reads with Double.parseDouble, and which falls back to the default with a line in the
@@ -50,8 +50,24 @@ func propFloat(name string, field func(*Config) *float64) key {
 		*field(c) = f
 		return "", nil
 	}
-	show := func(c *Config) (string, bool) { return strconv.FormatFloat(*field(c), 'g', -1, 64), true }
-	return key{name, property, set, show}
+	return key{name: name, reach: property, set: set, show: showFloat(field)}
+}
+
+// strictFloat is a key that ZooKeeper reads with Double.parseDouble, and does not start without a number.
+func strictFloat(name string, field func(*Config) *float64) key {
+	set := func(c *Config, v string) (string, error) {
+		f, err := strconv.ParseFloat(v, 64)
+		if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
+			return "", fmt.Errorf("For input string: %q", shown(v))
+		}
+		*field(c) = f
+		return "", nil
+	}
+	return key{name: name, reach: property, set: set, show: showFloat(field)}
+}
+
+func showFloat(field func(*Config) *float64) func(*Config) (string, bool) {
+	return func(c *Config) (string, bool) { return strconv.FormatFloat(*field(c), 'g', -1, 64), true }
 }
 
 func showInt[T integer](field func(*Config) *T) func(*Config) (string, bool) {
@@ -96,7 +112,7 @@ func decodeInt(v string) (int64, error) {
 
 // strictBool is a key that ZooKeeper accepts as true or false only.
 func strictBool(name string, field func(*Config) *bool) key {
-	return key{name, direct, setStrictBool(name, field), showBool(field)}
+	return key{name: name, reach: direct, set: setStrictBool(name, field), show: showBool(field)}
 }
 
 func setStrictBool(name string, field func(*Config) *bool) func(*Config, string) (string, error) {
@@ -119,9 +135,23 @@ func parseBool(name, v string) (bool, error) {
 	return false, fmt.Errorf("Invalid option %s for %s. Choose 'true' or 'false.'", shown(v), name)
 }
 
+// eitherBool is strictBool for a key that ZooKeeper also takes as -D.
+func eitherBool(name string, field func(*Config) *bool) key {
+	k := strictBool(name, field)
+	k.reach = either
+	return k
+}
+
+// eitherInt is strictInt for a key that ZooKeeper also takes as -D.
+func eitherInt(name string, field func(*Config) *int) key {
+	k := strictInt(name, field)
+	k.reach = either
+	return k
+}
+
 // propBool is a key that is true when it reads true, and false whatever else it reads.
 func propBool(name string, field func(*Config) *bool) key {
-	return key{name, property, setPropBool(field), showBool(field)}
+	return key{name: name, reach: property, set: setPropBool(field), show: showBool(field)}
 }
 
 func setPropBool(field func(*Config) *bool) func(*Config, string) (string, error) {
@@ -158,11 +188,11 @@ func word(name, trigger string, thrown bool, field func(*Config) *bool) key {
 		}
 		return other, true
 	}
-	return key{name, property, set, show}
+	return key{name: name, reach: property, set: set, show: show}
 }
 
 func text(name string, r reach, field func(*Config) *string) key {
-	return key{name, r, setText(field), showText(field)}
+	return key{name: name, reach: r, set: setText(field), show: showText(field)}
 }
 
 func setText(field func(*Config) *string) func(*Config, string) (string, error) {
@@ -174,6 +204,39 @@ func setText(field func(*Config) *string) func(*Config, string) (string, error) 
 
 func showText(field func(*Config) *string) func(*Config) (string, bool) {
 	return func(c *Config) (string, bool) { return *field(c), *field(c) != "" }
+}
+
+// list is a property with names between commas.
+func list(name string, field func(*Config) *[]string) key {
+	set := func(c *Config, v string) (string, error) {
+		*field(c) = nil
+		for item := range strings.SplitSeq(v, ",") {
+			if item = trim(item); item != "" {
+				*field(c) = append(*field(c), item)
+			}
+		}
+		return "", nil
+	}
+	show := func(c *Config) (string, bool) { return strings.Join(*field(c), ","), len(*field(c)) > 0 }
+	return key{name: name, reach: property, set: set, show: show}
+}
+
+// oneOf is a property that takes one of a few words, in upper or lower case.
+func oneOf(name string, field func(*Config) *string, words ...string) key {
+	set := func(c *Config, v string) (string, error) {
+		for _, w := range words {
+			if strings.EqualFold(v, w) {
+				*field(c) = w
+				return "", nil
+			}
+		}
+		return fmt.Sprintf("%q is not one of %s", shown(v), strings.Join(words, ", ")), nil
+	}
+	return key{name: name, reach: property, set: set, show: showText(field)}
+}
+
+func port(name string, field func(*Config) *int) key {
+	return key{name: name, reach: direct, set: setPort(field), show: showPort(field)}
 }
 
 // setPort parses a port of a direct key. 0 is the same as no port at all.
@@ -215,15 +278,6 @@ func setPeerType(c *Config, v string) (string, error) {
 		return "", nil
 	}
 	return "", fmt.Errorf("Unrecognised peertype: %s", shown(v))
-}
-
-// setAdminEnabled takes only the literal false for a no.
-func setAdminEnabled(c *Config, v string) (string, error) {
-	c.Admin.Enabled = v != "false"
-	if c.Admin.Enabled && v != "true" {
-		return fmt.Sprintf("%q counts as true, as in ZooKeeper; only false means false", shown(v)), nil
-	}
-	return "", nil
 }
 
 // fourLetterWords are the words that ZooKeeper knows. Unknown entries of the list are ignored there.

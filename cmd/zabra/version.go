@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"zabra/server/admin"
 )
 
 // version, revision and built come from the Makefile through -ldflags -X. A plain "go build" leaves them empty; then the
@@ -39,12 +41,17 @@ func buildFacts() (v, rev string, at time.Time) {
 }
 
 func newVersion() *cobra.Command {
-	return &cobra.Command{
+	var zookeeper bool
+	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Print the version of this binary",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v, rev, at := buildFacts()
+			if zookeeper {
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), zookeeperVersion(v, rev, at))
+				return err
+			}
 			text := "zabra " + v
 			if rev != "" {
 				text += ", revision " + rev
@@ -56,4 +63,15 @@ func newVersion() *cobra.Command {
 			return err
 		},
 	}
+	cmd.Flags().BoolVar(&zookeeper, "zookeeper", false, "print it in the form of zkServer.sh version, with the release of ZooKeeper that is followed")
+	return cmd
+}
+
+// zookeeperVersion is the line of zkServer.sh version. Scripts look in it for three numbers with dots between.
+func zookeeperVersion(v, rev string, at time.Time) string {
+	text := "Apache ZooKeeper, version " + admin.Version(v, rev, time.Time{})
+	if !at.IsZero() {
+		text += at.UTC().Format(" 2006-01-02 15:04 UTC")
+	}
+	return text
 }

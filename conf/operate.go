@@ -1,0 +1,130 @@
+package conf
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// Admin configures the HTTP admin server.
+type Admin struct {
+	Enabled       bool
+	Address       string
+	Port          int
+	CommandURL    string
+	IdleTimeoutMs int
+	// PortUnification takes plain and encrypted requests on the port, ForceHTTPS encrypted ones only, NeedClientAuth only
+	// those of clients with a certificate.
+	PortUnification, ForceHTTPS, NeedClientAuth bool
+	// RateLimitMs is the least time between two snapshots, and between two restores.
+	RateLimitMs int
+	// SnapshotEnabled and RestoreEnabled allow the two commands.
+	SnapshotEnabled, RestoreEnabled bool
+}
+
+// The metrics providers, by what they do.
+const (
+	MetricsDefault    = "default"
+	MetricsNone       = "none"
+	MetricsPrometheus = "prometheus"
+)
+
+// Metrics says how metrics leave the server.
+type Metrics struct {
+	// ClassName is the Java class that was named, "" for none. Read it through Provider.
+	ClassName string
+	// Host and Port are where Prometheus finds the metrics.
+	Host string
+	Port int
+	// ExportJVMInfo adds the metrics of the runtime.
+	ExportJVMInfo bool
+}
+
+// Provider is one of MetricsDefault, MetricsNone and MetricsPrometheus.
+func (m Metrics) Provider() string {
+	switch {
+	case strings.HasSuffix(m.ClassName, ".PrometheusMetricsProvider"):
+		return MetricsPrometheus
+	case strings.HasSuffix(m.ClassName, ".NullMetricsProvider"):
+		return MetricsNone
+	}
+	return MetricsDefault
+}
+
+// Pauses says from which length on a standstill of the process is reported.
+type Pauses struct {
+	Enabled                           bool
+	SleepMs, InfoAboveMs, WarnAboveMs int64
+}
+
+// adminKeys are those of whoever watches and runs the server.
+var adminKeys = unused(
+	key{name: "root.logger", reach: property, set: setLogLevel, show: showText(func(c *Config) *string { return &c.LogLevel }), live: true},
+	key{name: "admin.enableServer", reach: property, set: setAdminEnabled, show: showBool(func(c *Config) *bool { return &c.Admin.Enabled })},
+	text("admin.serverAddress", property, func(c *Config) *string { return &c.Admin.Address }),
+	propInt("admin.serverPort", property, 0, math.MaxUint16, func(c *Config) *int { return &c.Admin.Port }),
+	text("admin.commandURL", property, func(c *Config) *string { return &c.Admin.CommandURL }),
+	propInt("admin.idleTimeout", property, 0, math.MaxInt32, func(c *Config) *int { return &c.Admin.IdleTimeoutMs }),
+	propBool("admin.portUnification", func(c *Config) *bool { return &c.Admin.PortUnification }),
+	propBool("admin.forceHttps", func(c *Config) *bool { return &c.Admin.ForceHTTPS }),
+	propBool("admin.needClientAuth", func(c *Config) *bool { return &c.Admin.NeedClientAuth }),
+	propInt("admin.rateLimiterIntervalInMS", property, 0, math.MaxInt32, func(c *Config) *int { return &c.Admin.RateLimitMs }).running(),
+	propBool("admin.snapshot.enabled", func(c *Config) *bool { return &c.Admin.SnapshotEnabled }).running(),
+	propBool("admin.restore.enabled", func(c *Config) *bool { return &c.Admin.RestoreEnabled }).running(),
+
+	text("metricsProvider.className", direct, func(c *Config) *string { return &c.Metrics.ClassName }),
+	text("metricsProvider.httpHost", direct, func(c *Config) *string { return &c.Metrics.Host }),
+	propInt("metricsProvider.httpPort", direct, 0, math.MaxUint16, func(c *Config) *int { return &c.Metrics.Port }),
+	key{
+		name: "metricsProvider.exportJvmInfo", reach: direct,
+		set: setPropBool(func(c *Config) *bool { return &c.Metrics.ExportJVMInfo }), show: showBool(func(c *Config) *bool { return &c.Metrics.ExportJVMInfo }),
+	},
+
+	propBool("audit.enable", func(c *Config) *bool { return &c.AuditEnabled }).running(),
+	strictBool("jvm.pause.monitor", func(c *Config) *bool { return &c.Pauses.Enabled }),
+	propInt("jvm.pause.sleep.time.ms", direct, 1, math.MaxInt32, func(c *Config) *int64 { return &c.Pauses.SleepMs }),
+	propInt("jvm.pause.info-threshold.ms", direct, 1, math.MaxInt32, func(c *Config) *int64 { return &c.Pauses.InfoAboveMs }).running(),
+	propInt("jvm.pause.warn-threshold.ms", direct, 1, math.MaxInt32, func(c *Config) *int64 { return &c.Pauses.WarnAboveMs }).running(),
+)
+
+func adminDefaults() Admin {
+	return Admin{
+		Enabled: true, Address: "0.0.0.0", Port: 8080, CommandURL: "/commands", IdleTimeoutMs: 30000,
+		RateLimitMs: 300000, SnapshotEnabled: true, RestoreEnabled: true,
+	}
+}
+
+// logLevels are the levels of Java's log libraries, and what they are here.
+var logLevels = map[string]string{
+	"ALL": "debug", "TRACE": "debug", "DEBUG": "debug", "INFO": "info", "WARN": "warn", "ERROR": "error", "FATAL": "error", "OFF": "error",
+}
+
+// ParseLogLevel reads what scripts and images hand to log4j, as in "WARN,CONSOLE": the level counts, the rest names
+// appenders. It is debug, info, warn or error here; ok is false if there is none.
+func ParseLogLevel(text string) (level string, ok bool) {
+	word, _, _ := strings.Cut(text, ",")
+	level, ok = logLevels[strings.ToUpper(trim(word))]
+	return level, ok
+}
+
+func setLogLevel(c *Config, v string) (string, error) {
+	c.LogLevel = ""
+	if v == "" {
+		return "", nil
+	}
+	level, ok := ParseLogLevel(v)
+	if !ok {
+		return fmt.Sprintf("%q does not begin with a level, the log stays as it is", shown(v)), nil
+	}
+	c.LogLevel = level
+	return "", nil
+}
+
+// setAdminEnabled takes only the literal false for a no.
+func setAdminEnabled(c *Config, v string) (string, error) {
+	c.Admin.Enabled = v != "false"
+	if c.Admin.Enabled && v != "true" {
+		return fmt.Sprintf("%q counts as true, as in ZooKeeper; only false means false", shown(v)), nil
+	}
+	return "", nil
+}

@@ -1,0 +1,80 @@
+package conf
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+func changed(list []Change) []string {
+	var lines []string
+	for _, c := range list {
+		lines = append(lines, c.String())
+	}
+	return lines
+}
+
+func TestReload(t *testing.T) {
+	const old = three + "clientPort=2181\nmaxClientCnxns=60\n4lw.commands.whitelist=ruok\nautopurge.purgeInterval=1\n"
+	tests := []struct {
+		name, text           string
+		changes, needRestart []string
+	}{
+		{"the same in other words", "4lw.commands.whitelist = ruok\nmaxClientCnxns:60\nautopurge.purgeInterval 1\nclientPort=2181\n" + three, nil, nil},
+		{"limits", old + "maxClientCnxns=100\nmaxCnxns=9\nenforceQuota=true\nsnapCount=500\n", []string{
+			"maxClientCnxns: 60 -> 100", "maxCnxns: 0 -> 9", "snapCount: 100000 -> 500", "enforceQuota: false -> true",
+		}, nil},
+		{"words", old + "4lw.commands.whitelist=\n", []string{"4lw.commands.whitelist: ruok -> nothing"}, nil},
+		{"secret", old + "DigestAuthenticationProvider.superDigest=super:x\n", []string{"DigestAuthenticationProvider.superDigest: nothing -> (not shown)"}, nil},
+		{"timeouts that follow the tick", old + "tickTime=1000\n",
+			[]string{"minSessionTimeout: 6000 -> 2000", "maxSessionTimeout: 60000 -> 20000"}, []string{"tickTime: 3000 -> 1000"}},
+		{"ports and folders", old + "clientPort=2182\ndataLogDir=/l\n", nil, []string{"dataLogDir: nothing -> /l", "clientPort: 2181 -> 2182"}},
+		{"a member more", old + "server.4=d:2888:3888:observer\n", nil, []string{"server.4: nothing -> d:2888:3888:observer"}},
+		{"another address", old + "server.3=x:2888:3888\n", nil, []string{"server.3: c:2888:3888:participant -> x:2888:3888:participant"}},
+		{"without effect in this version", old + "audit.enable=true\nnio.numWorkerThreads=3\nadmin.serverPort=1\nflushDelay=3\n", nil, nil},
+	}
+	before, err := member(old, "1", nil)
+	require.NoError(t, err)
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			after, err := member(tt.text, "1", nil)
+			require.NoError(t, err)
+			changes, needRestart := Reload(before, after)
+			require.Equal(t, tt.changes, changed(changes))
+			require.Equal(t, tt.needRestart, changed(needRestart))
+		})
+	}
+	after, err := member(old, "2", nil)
+	require.NoError(t, err)
+	_, needRestart := Reload(before, after)
+	require.Equal(t, []string{"myid: 1 -> 2"}, changed(needRestart))
+}
+
+// TestReloadOfAStandaloneServer: what concerns ensembles only is no change.
+func TestReloadOfAStandaloneServer(t *testing.T) {
+	changes, needRestart := Reload(mustParse(t, base+"initLimit=3", nil), mustParse(t, base+"initLimit=9\nsyncLimit=2", nil))
+	require.Empty(t, changes)
+	require.Empty(t, needRestart)
+}
+
+// TestTake: what is taken leaves exactly what needs a restart, and the running configuration is not touched.
+func TestTake(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		old, new := drawConfig(t), drawConfig(t)
+		if old == nil || new == nil {
+			return
+		}
+		before := old.String()
+		_, needRestart := Reload(old, new)
+		taken := Take(old, new)
+		require.Equal(t, before, old.String())
+		changes, left := Reload(taken, new)
+		require.Empty(t, changes)
+		require.Equal(t, needRestart, left)
+		again, _ := Reload(old, taken)
+		first, _ := Reload(old, new)
+		require.Equal(t, first, again)
+		require.NoError(t, taken.Validate())
+	})
+}
