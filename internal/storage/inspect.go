@@ -1,0 +1,185 @@
+package storage
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+
+	"zabra/internal/storage/vfs"
+	"zabra/zab"
+	"zabra/zab/zxid"
+)
+
+// This file and those beside it that are called inspect_ serve the offline tools: they look at files one by one, and take
+// no directory for themselves.
+
+// Kind is what a name in a version-2 folder stands for.
+type Kind int
+
+// The kinds of files. A Leftover is what an interrupted write left: the next start removes or finishes it. Foreign is
+// everything else; ForeignData has a name that ZooKeeper takes for a log or a snapshot, and we do not.
+const (
+	KindLog Kind = iota
+	KindSnapshot
+	KindEpoch
+	KindOwn
+	KindLeftover
+	KindForeignData
+	KindForeign
+)
+
+// KindOf tells what a name in a version-2 folder stands for, and the zxid in it if it is a log or a snapshot.
+func KindOf(name string) (Kind, zxid.Zxid) {
+	if z, ok := parseLogName(name); ok {
+		return KindLog, z
+	}
+	if z, _, ok := parseSnapshotName(name); ok {
+		return KindSnapshot, z
+	}
+	switch name {
+	case acceptedName, currentName:
+		return KindEpoch, 0
+	case stateName, lockName:
+		return KindOwn, 0
+	case logTmpName, snapshotTmpName, stateTmpName, receivedName, receivedInfoName, receivedInfoName + tmpSuffix,
+		acceptedName + tmpSuffix, currentName + tmpSuffix:
+		return KindLeftover, 0
+	}
+	if strings.HasPrefix(name, logPrefix) || strings.HasPrefix(name, snapshotPrefix) {
+		return KindForeignData, 0
+	}
+	return KindForeign, 0
+}
+
+// OpenSnapshotFile opens a snapshot anywhere and undoes its compression, which the end of the name tells. The zxid is the
+// one in the name, 0 if it has none.
+func OpenSnapshotFile(fsys vfs.FS, name string) (io.ReadCloser, zxid.Zxid, error) {
+	base := path.Base(name)
+	z, compression, ok := parseSnapshotName(base)
+	if !ok {
+		z, compression = 0, compressionNone
+		for _, c := range suffixes {
+			if c != compressionNone && strings.HasSuffix(base, "."+c) {
+				compression = c
+			}
+		}
+	}
+	s := &Store{fs: fsys}
+	r, err := s.openSnapshotAt(name, zab.SnapshotFile{Zxid: z, Name: snapshotName(z, compression)})
+	if err != nil {
+		return nil, z, err
+	}
+	return r, z, nil
+}
+
+// State is what the state file of a directory says, see state.go.
+type State struct {
+	// Present tells that there is a state file with a whole slot; Holds that no other server has changed the epochs since.
+	Present, Holds bool
+	// DurableLog, DurableEnd and DurableLast are the promise about the log: durable up to that offset and transaction.
+	DurableLog  zxid.Zxid
+	DurableEnd  int64
+	DurableLast zxid.Zxid
+	// Own is the last transaction of which it is certain that this server wrote it, 0 if there is none.
+	Own zxid.Zxid
+	// Barrier is the snapshot that was installed last, 0 if there is none: nothing older counts.
+	Barrier zxid.Zxid
+	// Installing tells that an installation of a snapshot has been announced and not finished.
+	Installing bool
+}
+
+// ReadState reads the state file of a directory and changes nothing.
+func ReadState(fsys vfs.FS, cfg Config) (State, error) {
+	s := inspectStore(fsys, cfg)
+	rec, err := s.peekState()
+	if err != nil || rec == nil {
+		return State{}, err
+	}
+	epochs, err := s.readEpochPair()
+	if err != nil {
+		return State{}, err
+	}
+	return State{
+		Present: true, Holds: epochs == rec.epochs || epochs == rec.previous,
+		DurableLog: rec.log.File, DurableEnd: rec.log.End, DurableLast: rec.log.Last,
+		Own: rec.own, Barrier: rec.barrier, Installing: rec.install.zxid >= 0,
+	}, nil
+}
+
+// inspectStore is a store that was not opened: it has its paths and nothing else.
+func inspectStore(fsys vfs.FS, cfg Config) *Store {
+	if cfg.LogDir == "" {
+		cfg.LogDir = cfg.SnapDir
+	}
+	s := &Store{fs: fsys, cfg: cfg, snapDir: path.Join(cfg.SnapDir, versionDir), logDir: path.Join(cfg.LogDir, versionDir)}
+	s.files = newGate()
+	s.mu.pins, s.mu.verified = map[*pin]struct{}{}, map[string]bool{}
+	s.generation.Store(1)
+	return s
+}
+
+// peekState returns the newest slot of the state file; nil if there is none.
+func (s *Store) peekState() (*stateRecord, error) {
+	f, err := s.fs.Open(s.logPath(stateName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	st, err := readState(f)
+	if err != nil || st == nil {
+		return nil, err
+	}
+	return &st.rec, nil
+}
+
+// LockFiles returns the lock files of the one or two directories; a server holds a lock on each while it runs.
+func LockFiles(cfg Config) []string {
+	s := inspectStore(nil, cfg)
+	var names []string
+	for _, dir := range s.dirs() {
+		names = append(names, path.Join(dir, lockName))
+	}
+	return names
+}
+
+// PurgeOffline does what Store.Purge does for a directory that no server of ours has open: it takes the lock for its
+// time, and a *DirError says that somebody else has it. A ZooKeeper server may be running on the directory. It refuses
+// when an installation of a snapshot was interrupted, which only a start finishes.
+func PurgeOffline(fsys vfs.FS, cfg Config, retain int, verify func(r io.Reader, f zab.SnapshotFile) error) (err error) {
+	s := inspectStore(fsys, cfg)
+	for _, dir := range s.dirs() {
+		if info, err := fsys.Stat(dir); err != nil || !info.Dir {
+			return &DirError{Dir: dir, Why: "There is no data directory", Err: err}
+		}
+	}
+	s.stats.init(0)
+	defer s.unlock()
+	for _, dir := range s.dirs() {
+		if err := s.openDir(dir); err != nil {
+			return err
+		}
+	}
+	if err := s.checkSeparation(); err != nil {
+		return err
+	}
+	st, err := ReadState(fsys, cfg)
+	if err != nil {
+		return err
+	}
+	if st.Holds && st.Installing {
+		return &DirError{Dir: s.snapDir, Why: "An installation of a snapshot was interrupted; start the server once, it finishes it"}
+	}
+	if st.Holds {
+		s.barrier.Store(int64(st.Barrier))
+	}
+	if err := s.Purge(retain, verify); err != nil {
+		return fmt.Errorf("purge %s: %w", cfg.SnapDir, err)
+	}
+	return nil
+}
