@@ -1,0 +1,41 @@
+package cli
+
+import "time"
+
+const (
+	// timeoutDefault is the session timeout that is asked for, as zkCli does.
+	timeoutDefault = 30 * time.Second
+	// dialMax bounds one attempt to connect to one server.
+	dialMax = 5 * time.Second
+	// closeMax bounds the farewell to the server.
+	closeMax = 2 * time.Second
+	// finishMax bounds the tidying up after an import that failed.
+	finishMax = 10 * time.Second
+	// reconnectPauseMin and Max bound the pause after all servers of the list were tried in vain; it doubles.
+	reconnectPauseMin = 50 * time.Millisecond
+	reconnectPauseMax = 2 * time.Second
+
+	// historyShown is how many lines the command history shows.
+	historyShown = 11
+	// historyLinesMax is how many lines redo can go back.
+	historyLinesMax = 10_000
+	// historyFileLinesMax bounds the history file.
+	historyFileLinesMax = 1000
+	// lineBytesMax bounds a line of a script.
+	lineBytesMax = 16 << 20
+	// completionNamesMax bounds the names that a completion offers.
+	completionNamesMax = 200
+	// completionMax bounds how long a completion asks the server.
+	completionMax = 2 * time.Second
+
+	// deleteBatchDefault is how many nodes deleteall removes with one request.
+	deleteBatchDefault = 1000
+	// inFlightMax is how many requests walk, export and import have under way at a time.
+	inFlightMax = 128
+	// treeNodesMax bounds the nodes of a subtree that is held in memory.
+	treeNodesMax = 10_000_000
+	// ttlMsMax is the longest life of a TTL node, in milliseconds.
+	ttlMsMax = 1<<40 - 1
+	// configFileBytesMax bounds a client configuration or reconfiguration file.
+	configFileBytesMax = 1 << 20
+)
