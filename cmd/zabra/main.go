@@ -1,4 +1,4 @@
-// Command zabra is a ZooKeeper server. One file holds one verb: server.go, version.go, checkconf.go.
+// Command zabra is a ZooKeeper server. One file holds one verb: server.go, version.go, checkconf.go, bench.go, cli.go.
 package main
 
 import (
@@ -32,7 +32,7 @@ type exit struct {
 func (e *exit) Error() string { return e.stderr }
 
 func main() {
-	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(run(commandLine(os.Args), os.Stdout, os.Stderr))
 }
 
 // run executes one command line and returns the exit code.
@@ -72,6 +72,7 @@ func newRoot() *cobra.Command {
 		},
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(newServer(), newVersion(), newCheckConf(), newSim())
+	root.AddCommand(newServer(), newVersion(), newCheckConf(), newSim(), newBench(), newEntrypoint(), newHealth(), newStatus(),
+		newTxnLog(), newSnapshot(), newPurge(), newDoctor(), newCLI())
 	return root
 }
