@@ -15,10 +15,10 @@ RACE      := $(if $(shell command -v "$$($(GO) env CC)"),-race)
 SOURCES   := go.mod go.sum conf/embedded.cfg $(shell find cmd conf internal jute server session wire zab znode -name '*.go' ! -name '*_test.go')
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test lint check fuzz crash sim plants interop bench clean
+.PHONY: help build run test lint check fuzz crash sim plants interop complexity bench clean
 
 help: ## Print the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "%-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: bin/zabra ## Build the static binary bin/zabra
 
@@ -37,6 +37,7 @@ lint: ## Check format, vet, the house rules, and golangci-lint where it is insta
 	if [ -n "$$unformatted" ]; then echo "not formatted by gofmt:"; echo "$$unformatted"; exit 1; fi
 	$(GO) vet ./...
 	$(GO) vet -tags interop ./integration/...
+	$(GO) vet -tags complexity ./server/...
 	$(GO) test -count=1 ./internal/lint
 	@if command -v golangci-lint >/dev/null; then golangci-lint run; else echo 'golangci-lint is not installed, left out'; fi
 
@@ -64,8 +65,17 @@ plants: build ## Find every planted bug within 2,000 seeds
 interop: build ## Run real clients of other languages against bin/zabra
 	integration/interop/run.sh
 
+complexity: ## Compare the cost of requests beside few and beside very many sessions, watches, children and znodes
+	$(GO) test -count=1 -p 1 -timeout 10m -tags complexity -run '^TestCostDoesNotGrow' -v ./server/replica ./server
+
 bench: ## Run the benchmarks of the packages
 	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+# COMPARE holds arguments of the comparison: COMPARE='-rows get-64x16 -rounds 3', or -quick.
+COMPARE   ?=
+
+compare: build ## Measure Zabra and Apache ZooKeeper in turn (40 minutes), and write docs/benchmarks.md
+	integration/compare.sh $(COMPARE)
 
 clean: ## Remove what was built, but no data
 	rm -rf bin

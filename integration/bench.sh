@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the load generator and runs it: integration/bench.sh VERB ARGUMENTS. The servers that the verbs start are bin/zabra,
+# Builds the measuring program and runs it: integration/bench.sh VERB ARGUMENTS. The servers that the verbs start are bin/zabra,
 # or $ZABRA_BIN, and the reference servers.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)

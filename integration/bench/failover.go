@@ -30,13 +30,15 @@ type failover struct {
 	rounds  int
 	servers int
 	tickMs  int
-	load    int // sessions on each server that write beside the probes
+	load    int      // sessions on each server that write beside the probes
+	ways    []string // in which the leader ends
+	parent  string   // folder for the servers' directories; "" = the system's
 
 	killMedianMax, killWorstMax, termMedianMax time.Duration
 }
 
 func runFailover(args []string) error {
-	var f failover
+	f := failover{ways: []string{byKill, byTerm}}
 	fs := flag.NewFlagSet("failover", flag.ContinueOnError)
 	kinds := fs.String("kinds", string(harness.Zabra)+","+string(harness.Apache395), "servers to measure, one after the other")
 	fs.IntVar(&f.rounds, "rounds", 30, "how often the leader is killed, and how often it is stopped with SIGTERM")
@@ -82,11 +84,6 @@ func (o *outcome) row() string {
 		median(o.quiet), slices.Max(o.quiet))
 }
 
-func quantile(v []float64, q float64) float64 {
-	s := slices.Sorted(slices.Values(v))
-	return s[min(len(s)-1, int(q*float64(len(s))))]
-}
-
 const (
 	byKill = "kill -9"
 	byTerm = "SIGTERM"
@@ -110,11 +107,11 @@ func (f *failover) judge(o *outcome) (failed []string) {
 
 // measure runs all rounds of one kind of server.
 func (f *failover) measure(kind harness.Kind) ([]*outcome, error) {
-	dir, err := os.MkdirTemp("", "failover-"+string(kind)+"-")
+	dir, err := os.MkdirTemp(f.parent, "failover-"+string(kind)+"-")
 	if err != nil {
 		return nil, err
 	}
-	e, err := harness.NewEnsemble(dir, harness.Plan{Kind: kind, Servers: f.servers, JVM: []string{"-Xmx1000m"},
+	e, err := harness.NewEnsemble(dir, harness.Plan{Kind: kind, Servers: f.servers, JVM: compareJVM,
 		Settings: map[string]string{"tickTime": strconv.Itoa(f.tickMs), "syncLimit": "5", "initLimit": "10", "preAllocSize": "65536"}})
 	if err != nil {
 		return nil, err
@@ -129,7 +126,7 @@ func (f *failover) measure(kind harness.Kind) ([]*outcome, error) {
 	}
 	defer p.stopAll()
 	var outcomes []*outcome
-	for _, how := range []string{byKill, byTerm} {
+	for _, how := range f.ways {
 		survivor, dead := &outcome{how: how, who: "survivors"}, &outcome{how: how, who: "one that went"}
 		for round := range f.rounds {
 			if err := f.round(e, p, how, survivor, dead); err != nil {
