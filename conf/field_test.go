@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -60,7 +61,7 @@ func TestFilesOfTheField(t *testing.T) {
 		{file: "bitnami.cfg", id: "3", flags: "-Xmx1024m -Xms1024m -Dzookeeper.electionPortBindRetry=0 -Dzookeeper.fips-mode=true", voters: 3, addr: "0.0.0.0:2181",
 			warnings: []string{"bitnami.cfg:23: metricsProvider.className: " + noMetrics, "bitnami.cfg:24: metricsProvider.httpPort: " + noMetrics},
 			check: func(c *Config) bool {
-				return c.Metrics.Provider() == MetricsPrometheus && c.Metrics.Port == 9141 && c.ElectionPortBindRetry == 0 && c.MaxSessionTimeoutMs == 40000
+				return strings.HasSuffix(c.Metrics.ClassName, ".PrometheusMetricsProvider") && c.Metrics.Port == 9141 && c.ElectionPortBindRetry == 0 && c.MaxSessionTimeoutMs == 40000
 			}},
 		{file: "pravega-operator.cfg", id: "1", files: map[string]string{"/data/zoo.cfg.dynamic": threeLines}, voters: 3, addr: "0.0.0.0:2181",
 			warnings: []string{

@@ -29,15 +29,17 @@ type key struct {
 	show func(c *Config) (string, bool)
 	// idle says that this version parses the key and makes no use of it.
 	idle bool
-	// live says that a new value can be taken while the server runs.
-	live bool
+	// take copies the field from another configuration. Keys that have it can be changed while the server runs.
+	take func(to, from *Config)
 	// secret values are never printed.
 	secret bool
 }
 
-func (k key) notYet() key  { k.idle = true; return k }
-func (k key) running() key { k.live = true; return k }
-func (k key) hidden() key  { k.secret = true; return k }
+func (k key) notYet() key { k.idle = true; return k }
+func (k key) hidden() key { k.secret = true; return k }
+
+// running marks a key whose new value a server takes without a restart: it looks at the field each time it needs it.
+func (k key) running(take func(to, from *Config)) key { k.take = take; return k }
 
 // unused marks keys that this version makes no use of.
 func unused(keys ...key) []key {
@@ -57,29 +59,34 @@ var serverKeys = []key{
 	port("clientPort", func(c *Config) *int { return &c.ClientPort }),
 	text("clientPortAddress", direct, func(c *Config) *string { return &c.ClientPortAddress }),
 	strictInt("clientPortListenBacklog", func(c *Config) *int { return &c.ClientPortListenBacklog }),
-	propBool("clientTcpKeepAlive", func(c *Config) *bool { return &c.ClientTCPKeepAlive }).running(),
-	strictInt("maxClientCnxns", func(c *Config) *int { return &c.MaxClientCnxns }).running(),
-	propInt("maxCnxns", property, math.MinInt32, math.MaxInt32, func(c *Config) *int { return &c.MaxCnxns }).running(),
-	propInt("nio.sessionlessCnxnTimeout", property, 1, math.MaxInt32, func(c *Config) *int { return &c.SessionlessTimeoutMs }).running(),
-	propInt("globalOutstandingLimit", property, 1, math.MaxInt32, func(c *Config) *int { return &c.GlobalOutstandingLimit }).running(),
+	propBool("clientTcpKeepAlive", func(c *Config) *bool { return &c.ClientTCPKeepAlive }),
+	strictInt("maxClientCnxns", func(c *Config) *int { return &c.MaxClientCnxns }).
+		running(func(to, from *Config) { to.MaxClientCnxns = from.MaxClientCnxns }),
+	propInt("maxCnxns", property, math.MinInt32, math.MaxInt32, func(c *Config) *int { return &c.MaxCnxns }).
+		running(func(to, from *Config) { to.MaxCnxns = from.MaxCnxns }),
+	propInt("nio.sessionlessCnxnTimeout", property, 1, math.MaxInt32, func(c *Config) *int { return &c.SessionlessTimeoutMs }).
+		running(func(to, from *Config) { to.SessionlessTimeoutMs = from.SessionlessTimeoutMs }),
+	propInt("globalOutstandingLimit", property, 1, math.MaxInt32, func(c *Config) *int { return &c.GlobalOutstandingLimit }),
 	propInt("jute.maxbuffer", bare, juteBytesMin, math.MaxInt32, func(c *Config) *int { return &c.JuteMaxBufferBytes }),
 	propInt("jute.maxbuffer.extrasize", property, math.MinInt32, math.MaxInt32, func(c *Config) *int { return &c.JuteMaxBufferExtraBytes }),
 
 	strictInt("tickTime", func(c *Config) *int32 { return &c.TickTimeMs }),
-	strictInt("minSessionTimeout", func(c *Config) *int32 { return &c.MinSessionTimeoutMs }).running(),
-	strictInt("maxSessionTimeout", func(c *Config) *int32 { return &c.MaxSessionTimeoutMs }).running(),
+	strictInt("minSessionTimeout", func(c *Config) *int32 { return &c.MinSessionTimeoutMs }),
+	strictInt("maxSessionTimeout", func(c *Config) *int32 { return &c.MaxSessionTimeoutMs }),
 
-	propInt("snapCount", property, math.MinInt32, math.MaxInt32, func(c *Config) *int { return &c.SnapCount }).running(),
-	propInt("snapSizeLimitInKb", property, math.MinInt64, kbMax, func(c *Config) *int64 { return &c.SnapSizeLimitKB }).running(),
-	propInt("preAllocSize", property, 0, kbMax, func(c *Config) *int64 { return &c.PreAllocKB }).running(),
-	propInt("txnLogSizeLimitInKb", property, math.MinInt64, kbMax, func(c *Config) *int64 { return &c.TxnLogSizeLimitKB }).running(),
+	propInt("snapCount", property, math.MinInt32, math.MaxInt32, func(c *Config) *int { return &c.SnapCount }),
+	propInt("snapSizeLimitInKb", property, math.MinInt64, kbMax, func(c *Config) *int64 { return &c.SnapSizeLimitKB }),
+	propInt("preAllocSize", property, 0, kbMax, func(c *Config) *int64 { return &c.PreAllocKB }),
+	propInt("txnLogSizeLimitInKb", property, math.MinInt64, kbMax, func(c *Config) *int64 { return &c.TxnLogSizeLimitKB }),
 	word("forceSync", "no", false, func(c *Config) *bool { return &c.ForceSync }),
-	propInt("fsync.warningthresholdms", property, 0, math.MaxInt64, func(c *Config) *int64 { return &c.FsyncWarningThresholdMs }).running(),
-	{name: "snapshot.compression.method", reach: property, set: setCompression, show: showText(func(c *Config) *string { return &c.SnapshotCompression }), live: true},
+	propInt("fsync.warningthresholdms", property, 0, math.MaxInt64, func(c *Config) *int64 { return &c.FsyncWarningThresholdMs }).
+		running(func(to, from *Config) { to.FsyncWarningThresholdMs = from.FsyncWarningThresholdMs }),
+	{name: "snapshot.compression.method", reach: property, set: setCompression, show: showText(func(c *Config) *string { return &c.SnapshotCompression })},
 	propBool("snapshot.trust.empty", func(c *Config) *bool { return &c.SnapshotTrustEmpty }),
 	propBool("datadir.autocreate", func(c *Config) *bool { return &c.DatadirAutocreate }),
-	strictInt("autopurge.snapRetainCount", func(c *Config) *int { return &c.AutopurgeSnapRetainCount }).running(),
-	strictInt("autopurge.purgeInterval", func(c *Config) *int { return &c.AutopurgePurgeIntervalHours }).running(),
+	strictInt("autopurge.snapRetainCount", func(c *Config) *int { return &c.AutopurgeSnapRetainCount }).
+		running(func(to, from *Config) { to.AutopurgeSnapRetainCount = from.AutopurgeSnapRetainCount }),
+	strictInt("autopurge.purgeInterval", func(c *Config) *int { return &c.AutopurgePurgeIntervalHours }),
 	propInt("flushDelay", property, 0, math.MaxInt32, func(c *Config) *int { return &c.FlushDelayMs }).notYet(),
 	propInt("maxBatchSize", property, 0, math.MaxInt32, func(c *Config) *int { return &c.MaxBatchSize }).notYet(),
 	propInt("commitLogCount", property, math.MinInt32, math.MaxInt32, func(c *Config) *int { return &c.CommitLogCount }),
@@ -90,17 +97,20 @@ var serverKeys = []key{
 	propBool("serializeLastProcessedZxid.enabled", func(c *Config) *bool { return &c.SerializeLastProcessedZxidEnabled }),
 	propBool("extendedTypesEnabled", func(c *Config) *bool { return &c.ExtendedTypesEnabled }),
 	propBool("emulate353TTLNodes", func(c *Config) *bool { return &c.Emulate353TTLNodes }),
-	propBool("enforceQuota", func(c *Config) *bool { return &c.EnforceQuota }).running(),
-	propInt("znode.container.checkIntervalMs", bare, 1, math.MaxInt64, func(c *Config) *int64 { return &c.ContainerCheckIntervalMs }).running(),
-	propInt("znode.container.maxPerMinute", bare, 1, math.MaxInt32, func(c *Config) *int { return &c.ContainerMaxPerMinute }).running(),
-	propInt("znode.container.maxNeverUsedIntervalMs", bare, 0, math.MaxInt64, func(c *Config) *int64 { return &c.ContainerMaxNeverUsedMs }).running(),
+	propBool("enforceQuota", func(c *Config) *bool { return &c.EnforceQuota }),
+	propInt("znode.container.checkIntervalMs", bare, 1, math.MaxInt64, func(c *Config) *int64 { return &c.ContainerCheckIntervalMs }),
+	propInt("znode.container.maxPerMinute", bare, 1, math.MaxInt32, func(c *Config) *int { return &c.ContainerMaxPerMinute }),
+	propInt("znode.container.maxNeverUsedIntervalMs", bare, 0, math.MaxInt64, func(c *Config) *int64 { return &c.ContainerMaxNeverUsedMs }),
 
 	word("skipACL", "yes", true, func(c *Config) *bool { return &c.SkipACL }),
 	propBool("DigestAuthenticationProvider.enabled", func(c *Config) *bool { return &c.DigestAuthEnabled }),
 	text("DigestAuthenticationProvider.digestAlg", property, func(c *Config) *string { return &c.DigestAuthAlg }),
-	text(superDigestKey, property, func(c *Config) *string { return &c.SuperDigest }).hidden().running(),
+	text(superDigestKey, property, func(c *Config) *string { return &c.SuperDigest }).hidden(),
 
-	{name: "4lw.commands.whitelist", reach: property, set: setWords, show: showWords, live: true},
+	key{name: "4lw.commands.whitelist", reach: property, set: setWords, show: showWords}.
+		running(func(to, from *Config) { to.FourLetterWords = from.FourLetterWords }),
+	key{name: "root.logger", reach: property, set: setLogLevel, show: showText(func(c *Config) *string { return &c.LogLevel })}.
+		running(func(to, from *Config) { to.LogLevel = from.LogLevel }),
 	{name: "readonlymode.enabled", reach: bare, set: setPropBool(func(c *Config) *bool { return &c.ReadOnlyMode }), show: showBool(func(c *Config) *bool { return &c.ReadOnlyMode })},
 }
 

@@ -29,7 +29,7 @@ var inert = names(`
 	quorumCnxnTimeoutMs tcpKeepAlive fastleader. leaderServes leader. learner.
 	leaderConnectDelayDuringRetryMs observerMaster. forceSnapshotSync portUnification sslQuorumReloadCertFiles
 	forward_learner_requests_to_commit_processor_disabled follower.
-	root.logger console.threshold log.dir log.file log.threshold log.maxfilesize log.maxbackupindex
+	console.threshold log.dir log.file log.threshold log.maxfilesize log.maxbackupindex
 	tracelog.dir tracelog.file auditlog. jmx.log4j.disable
 	requireClientAuthScheme jaasLoginRenew testingonly.initialZxid test.allowDiscontinuousProposals
 `)

@@ -22,33 +22,15 @@ type Admin struct {
 	SnapshotEnabled, RestoreEnabled bool
 }
 
-// The metrics providers, by what they do.
-const (
-	MetricsDefault    = "default"
-	MetricsNone       = "none"
-	MetricsPrometheus = "prometheus"
-)
-
 // Metrics says how metrics leave the server.
 type Metrics struct {
-	// ClassName is the Java class that was named, "" for none. Read it through Provider.
+	// ClassName is the Java class that was named, "" for none.
 	ClassName string
 	// Host and Port are where Prometheus finds the metrics.
 	Host string
 	Port int
 	// ExportJVMInfo adds the metrics of the runtime.
 	ExportJVMInfo bool
-}
-
-// Provider is one of MetricsDefault, MetricsNone and MetricsPrometheus.
-func (m Metrics) Provider() string {
-	switch {
-	case strings.HasSuffix(m.ClassName, ".PrometheusMetricsProvider"):
-		return MetricsPrometheus
-	case strings.HasSuffix(m.ClassName, ".NullMetricsProvider"):
-		return MetricsNone
-	}
-	return MetricsDefault
 }
 
 // Pauses says from which length on a standstill of the process is reported.
@@ -59,7 +41,6 @@ type Pauses struct {
 
 // adminKeys are those of whoever watches and runs the server.
 var adminKeys = unused(
-	key{name: "root.logger", reach: property, set: setLogLevel, show: showText(func(c *Config) *string { return &c.LogLevel }), live: true},
 	key{name: "admin.enableServer", reach: property, set: setAdminEnabled, show: showBool(func(c *Config) *bool { return &c.Admin.Enabled })},
 	text("admin.serverAddress", property, func(c *Config) *string { return &c.Admin.Address }),
 	propInt("admin.serverPort", property, 0, math.MaxUint16, func(c *Config) *int { return &c.Admin.Port }),
@@ -68,9 +49,9 @@ var adminKeys = unused(
 	propBool("admin.portUnification", func(c *Config) *bool { return &c.Admin.PortUnification }),
 	propBool("admin.forceHttps", func(c *Config) *bool { return &c.Admin.ForceHTTPS }),
 	propBool("admin.needClientAuth", func(c *Config) *bool { return &c.Admin.NeedClientAuth }),
-	propInt("admin.rateLimiterIntervalInMS", property, 0, math.MaxInt32, func(c *Config) *int { return &c.Admin.RateLimitMs }).running(),
-	propBool("admin.snapshot.enabled", func(c *Config) *bool { return &c.Admin.SnapshotEnabled }).running(),
-	propBool("admin.restore.enabled", func(c *Config) *bool { return &c.Admin.RestoreEnabled }).running(),
+	propInt("admin.rateLimiterIntervalInMS", property, 0, math.MaxInt32, func(c *Config) *int { return &c.Admin.RateLimitMs }),
+	propBool("admin.snapshot.enabled", func(c *Config) *bool { return &c.Admin.SnapshotEnabled }),
+	propBool("admin.restore.enabled", func(c *Config) *bool { return &c.Admin.RestoreEnabled }),
 
 	text("metricsProvider.className", direct, func(c *Config) *string { return &c.Metrics.ClassName }),
 	text("metricsProvider.httpHost", direct, func(c *Config) *string { return &c.Metrics.Host }),
@@ -80,11 +61,11 @@ var adminKeys = unused(
 		set: setPropBool(func(c *Config) *bool { return &c.Metrics.ExportJVMInfo }), show: showBool(func(c *Config) *bool { return &c.Metrics.ExportJVMInfo }),
 	},
 
-	propBool("audit.enable", func(c *Config) *bool { return &c.AuditEnabled }).running(),
+	propBool("audit.enable", func(c *Config) *bool { return &c.AuditEnabled }),
 	strictBool("jvm.pause.monitor", func(c *Config) *bool { return &c.Pauses.Enabled }),
 	propInt("jvm.pause.sleep.time.ms", direct, 1, math.MaxInt32, func(c *Config) *int64 { return &c.Pauses.SleepMs }),
-	propInt("jvm.pause.info-threshold.ms", direct, 1, math.MaxInt32, func(c *Config) *int64 { return &c.Pauses.InfoAboveMs }).running(),
-	propInt("jvm.pause.warn-threshold.ms", direct, 1, math.MaxInt32, func(c *Config) *int64 { return &c.Pauses.WarnAboveMs }).running(),
+	propInt("jvm.pause.info-threshold.ms", direct, 1, math.MaxInt32, func(c *Config) *int64 { return &c.Pauses.InfoAboveMs }),
+	propInt("jvm.pause.warn-threshold.ms", direct, 1, math.MaxInt32, func(c *Config) *int64 { return &c.Pauses.WarnAboveMs }),
 )
 
 func adminDefaults() Admin {
@@ -114,7 +95,7 @@ func setLogLevel(c *Config, v string) (string, error) {
 	}
 	level, ok := ParseLogLevel(v)
 	if !ok {
-		return fmt.Sprintf("%q does not begin with a level, the log stays as it is", shown(v)), nil
+		return fmt.Sprintf("%q does not begin with a level, and counts for nothing", shown(v)), nil
 	}
 	c.LogLevel = level
 	return "", nil

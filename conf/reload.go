@@ -2,6 +2,7 @@ package conf
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -29,9 +30,9 @@ func orNothing(value string) string {
 // notShown stands for a secret in a Change.
 const notShown = "(not shown)"
 
-// Reload compares the configuration of a running server with a new one. changes may be taken while it runs: Take makes
-// the configuration that has them. needRestart are those that count when the server is started the next time. Settings
-// that have no effect in this version are in neither. Both lists are in the order of String.
+// Reload compares the configuration of a running server with a new one. changes are taken while it runs: Take makes the
+// configuration that has them. needRestart are those that count when the server is started the next time. Settings that
+// have no effect in this version are in neither. Both lists are in the order of String.
 func Reload(old, new *Config) (changes, needRestart []Change) {
 	for _, k := range keys {
 		from, _ := k.show(old)
@@ -43,7 +44,7 @@ func Reload(old, new *Config) (changes, needRestart []Change) {
 		if k.secret {
 			c = Change{Key: k.name, From: hide(from), To: hide(to)}
 		}
-		if k.live {
+		if k.take != nil {
 			changes = append(changes, c)
 		} else {
 			needRestart = append(needRestart, c)
@@ -84,24 +85,20 @@ func membersByKey(c *Config) map[string]string {
 	return m
 }
 
-// Take returns the configuration of the running server with what Reload allows to change taken from the new one. It
-// changes neither of the two.
+// Take returns the configuration of the running server with every setting that can change while it runs taken from the
+// new one. It changes neither of the two.
 func Take(running, new *Config) *Config {
-	changes, _ := Reload(running, new)
 	taken := *running
-	taken.sources = make(map[string]source, len(running.sources))
-	for name, s := range running.sources {
-		taken.sources[name] = s
-	}
-	for _, c := range changes {
-		k, _ := lookup(c.Key)
-		value, _ := k.show(new)
-		if _, err := k.set(&taken, value); err != nil {
-			panic("conf: a valid value of " + k.name + " cannot be set: " + err.Error())
+	taken.sources = map[string]source{}
+	maps.Copy(taken.sources, running.sources)
+	for _, k := range keys {
+		if k.take == nil {
+			continue
 		}
-		delete(taken.sources, c.Key)
-		if s, given := new.sources[c.Key]; given {
-			taken.sources[c.Key] = s
+		k.take(&taken, new)
+		delete(taken.sources, k.name)
+		if s, given := new.sources[k.name]; given {
+			taken.sources[k.name] = s
 		}
 	}
 	return &taken

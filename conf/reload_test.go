@@ -22,13 +22,20 @@ func TestReload(t *testing.T) {
 		changes, needRestart []string
 	}{
 		{"the same in other words", "4lw.commands.whitelist = ruok\nmaxClientCnxns:60\nautopurge.purgeInterval 1\nclientPort=2181\n" + three, nil, nil},
-		{"limits", old + "maxClientCnxns=100\nmaxCnxns=9\nenforceQuota=true\nsnapCount=500\n", []string{
-			"maxClientCnxns: 60 -> 100", "maxCnxns: 0 -> 9", "snapCount: 100000 -> 500", "enforceQuota: false -> true",
+		{"limits", old + "maxClientCnxns=100\nmaxCnxns=9\nnio.sessionlessCnxnTimeout=7\n", []string{
+			"maxClientCnxns: 60 -> 100", "maxCnxns: 0 -> 9", "nio.sessionlessCnxnTimeout: 10000 -> 7",
 		}, nil},
+		{"disk", old + "fsync.warningthresholdms=7\nautopurge.snapRetainCount=9\n", []string{
+			"fsync.warningthresholdms: 1000 -> 7", "autopurge.snapRetainCount: 3 -> 9",
+		}, nil},
+		{"what is fixed at the start", old + "enforceQuota=true\nsnapCount=500\nautopurge.purgeInterval=2\n", nil, []string{
+			"snapCount: 100000 -> 500", "autopurge.purgeInterval: 1 -> 2", "enforceQuota: false -> true",
+		}},
+		{"level of the log", old + "root.logger=TRACE, CONSOLE\n", []string{"root.logger: nothing -> debug"}, nil},
 		{"words", old + "4lw.commands.whitelist=\n", []string{"4lw.commands.whitelist: ruok -> nothing"}, nil},
-		{"secret", old + "DigestAuthenticationProvider.superDigest=super:x\n", []string{"DigestAuthenticationProvider.superDigest: nothing -> (not shown)"}, nil},
-		{"timeouts that follow the tick", old + "tickTime=1000\n",
-			[]string{"minSessionTimeout: 6000 -> 2000", "maxSessionTimeout: 60000 -> 20000"}, []string{"tickTime: 3000 -> 1000"}},
+		{"secret", old + "DigestAuthenticationProvider.superDigest=super:x\n", nil, []string{"DigestAuthenticationProvider.superDigest: nothing -> (not shown)"}},
+		{"timeouts that follow the tick", old + "tickTime=1000\n", nil,
+			[]string{"tickTime: 3000 -> 1000", "minSessionTimeout: 6000 -> 2000", "maxSessionTimeout: 60000 -> 20000"}},
 		{"ports and folders", old + "clientPort=2182\ndataLogDir=/l\n", nil, []string{"dataLogDir: nothing -> /l", "clientPort: 2181 -> 2182"}},
 		{"a member more", old + "server.4=d:2888:3888:observer\n", nil, []string{"server.4: nothing -> d:2888:3888:observer"}},
 		{"another address", old + "server.3=x:2888:3888\n", nil, []string{"server.3: c:2888:3888:participant -> x:2888:3888:participant"}},
@@ -77,4 +84,30 @@ func TestTake(t *testing.T) {
 		require.Equal(t, first, again)
 		require.NoError(t, taken.Validate())
 	})
+}
+
+// TestTakeOfEachKey goes through the keys that change while a server runs: given, changed, and taken out of the file again.
+func TestTakeOfEachKey(t *testing.T) {
+	values := map[string]string{
+		"maxClientCnxns": "7", "maxCnxns": "7", "nio.sessionlessCnxnTimeout": "7", "fsync.warningthresholdms": "7",
+		"autopurge.snapRetainCount": "7", "4lw.commands.whitelist": "ruok, mntr", "root.logger": "DEBUG",
+	}
+	without := mustParse(t, base+"clientPort=2181\nsnapCount=9", nil)
+	for _, k := range keys {
+		value, live := values[k.name]
+		require.Equal(t, live, k.take != nil, k.name)
+		if !live {
+			continue
+		}
+		with := mustParse(t, base+"clientPort=2182\n"+k.name+"="+value, nil)
+		for _, way := range [][2]*Config{{without, with}, {with, without}} {
+			old, new := way[0], way[1]
+			taken := Take(old, new)
+			require.Equal(t, shows(k, new), shows(k, taken), k.name)
+			require.NotEqual(t, shows(k, old), shows(k, taken), k.name)
+			require.Equal(t, new.Set(k.name), taken.Set(k.name), k.name)
+			require.Equal(t, old.ClientPort, taken.ClientPort)
+			require.Equal(t, old.SnapCount, taken.SnapCount)
+		}
+	}
 }

@@ -1,9 +1,7 @@
 package conf
 
 import (
-	"fmt"
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -88,27 +86,8 @@ type Store struct {
 	Location string
 	// Password opens the store; PasswordPath is a file that holds it, and wins. Never printed.
 	Password, PasswordPath string
-	// Type is JKS, PEM, PKCS12 or BCFKS, "" to go by the name of the file. Read it through Format.
+	// Type is JKS, PEM, PKCS12 or BCFKS, "" to go by the name of the file.
 	Type string
-}
-
-// Format is the type of the store: the one that was given or the one that the file's name tells. It is an error if
-// neither does.
-func (s Store) Format() (string, error) {
-	if s.Type != "" {
-		return s.Type, nil
-	}
-	switch strings.ToLower(filepath.Ext(s.Location)) {
-	case ".jks":
-		return "JKS", nil
-	case ".pem":
-		return "PEM", nil
-	case ".p12":
-		return "PKCS12", nil
-	case ".bcfks":
-		return "BCFKS", nil
-	}
-	return "", fmt.Errorf("Unable to auto-detect store file type from file name: %s", s.Location)
 }
 
 func securityDefaults() Security {
@@ -160,7 +139,7 @@ var securityKeys = slices.Concat(unused(
 
 // tlsKeys are the keys of one set, which all begin with the prefix.
 func tlsKeys(prefix string, set func(*Config) *TLS) []key {
-	keys := slices.Concat(
+	return unused(slices.Concat(
 		storeKeys(prefix+"keyStore.", func(c *Config) *Store { return &set(c).KeyStore }),
 		storeKeys(prefix+"trustStore.", func(c *Config) *Store { return &set(c).TrustStore }),
 		[]key{
@@ -174,11 +153,7 @@ func tlsKeys(prefix string, set func(*Config) *TLS) []key {
 			propBool(prefix+"crl", func(c *Config) *bool { return &set(c).CRL }),
 			propBool(prefix+"ocsp", func(c *Config) *bool { return &set(c).OCSP }),
 			propInt(prefix+"handshakeDetectionTimeoutMillis", property, 1, math.MaxInt32, func(c *Config) *int { return &set(c).DetectionTimeoutMs }),
-		})
-	for i := range keys {
-		keys[i] = keys[i].running()
-	}
-	return unused(keys...)
+		})...)
 }
 
 func storeKeys(prefix string, store func(*Config) *Store) []key {

@@ -42,9 +42,6 @@ leader.maxConcurrentSnapSyncs=3
 `, map[string]string{"java.security.auth.login.config": "/k/jaas.conf", "zookeeper.root.logger": "warn, ROLLINGFILE"})
 	s := c.Security
 	require.True(t, s.ClientPortUnification)
-	format, err := s.Client.KeyStore.Format()
-	require.NoError(t, err)
-	require.Equal(t, "PKCS12", format)
 	require.Equal(t, Store{Location: "/k/server.p12", PasswordPath: "/k/password"}, s.Client.KeyStore)
 	require.Equal(t, Store{Location: "/k/ca.pem", Type: "PEM"}, s.Client.TrustStore)
 	require.Equal(t, "TLSv1.3", s.Client.Protocol)
@@ -68,7 +65,7 @@ leader.maxConcurrentSnapSyncs=3
 		"no session weighs less than a local one")
 	require.Equal(t, 1024, c.Throttle.LargeRequestBytes)
 	require.Zero(t, c.Throttle.OpWaitMs, "out of bounds, hence the default")
-	require.Equal(t, MetricsPrometheus, c.Metrics.Provider())
+	require.Equal(t, "org.apache.zookeeper.metrics.prometheus.PrometheusMetricsProvider", c.Metrics.ClassName)
 	require.Equal(t, 7001, c.Metrics.Port)
 	require.Equal(t, 1000, c.Admin.RateLimitMs)
 	require.False(t, c.Admin.RestoreEnabled)
@@ -100,17 +97,6 @@ authProvider.1=org.apache.zookeeper.server.auth.IPAuthenticationProvider
 		c.WithoutEffect)
 	require.Contains(t, c.String(), "# nio.numWorkerThreads is given, its value makes no difference\n")
 	require.Contains(t, c.String(), "\nflushDelay=5\n")
-}
-
-func TestStoreFormats(t *testing.T) {
-	tests := []struct{ location, kind, want string }{
-		{"a.JKS", "", "JKS"}, {"a.pem", "", "PEM"}, {"a.p12", "", "PKCS12"}, {"a.bcfks", "", "BCFKS"}, {"a.pem", "JKS", "JKS"}, {"a", "", ""}, {"a.pfx", "", ""},
-	}
-	for _, tt := range tests {
-		got, err := Store{Location: tt.location, Type: tt.kind}.Format()
-		require.Equal(t, tt.want, got)
-		require.Equal(t, tt.want == "", err != nil)
-	}
 }
 
 func TestFaultsOfSecurity(t *testing.T) {

@@ -117,22 +117,28 @@ func (s *Server) admit(tcp *net.TCPConn) {
 
 // connTable holds the open connections.
 type connTable struct {
-	perAddrMax, totalMax int // 0: no limit
-
-	mu     sync.Mutex
-	sealed bool          // no connection is admitted any more
-	empty  chan struct{} // closed when it is sealed and the last connection is gone
-	lastID uint64
-	conns  map[*conn]struct{}
-	// perAddr counts by source address. It is empty without a limit.
+	mu                   sync.Mutex
+	perAddrMax, totalMax int           // 0: no limit
+	sealed               bool          // no connection is admitted any more
+	empty                chan struct{} // closed when it is sealed and the last connection is gone
+	lastID               uint64
+	conns                map[*conn]struct{}
+	// perAddr counts by source address, also without a limit: there may be one later.
 	perAddr map[netip.Addr]int
 }
 
 func (t *connTable) init(cfg *conf.Config) {
-	t.perAddrMax, t.totalMax = max(cfg.MaxClientCnxns, 0), max(cfg.MaxCnxns, 0)
+	t.limit(cfg)
 	t.conns = make(map[*conn]struct{})
 	t.empty = make(chan struct{})
 	t.perAddr = make(map[netip.Addr]int)
+}
+
+// limit sets the limits. They hold for connections to come.
+func (t *connTable) limit(cfg *conf.Config) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.perAddrMax, t.totalMax = max(cfg.MaxClientCnxns, 0), max(cfg.MaxCnxns, 0)
 }
 
 // add admits c, and counts it as serving, or says why not.
@@ -148,9 +154,7 @@ func (t *connTable) add(c *conn, serving *sync.WaitGroup) error {
 	case t.perAddrMax > 0 && t.perAddr[addr] >= t.perAddrMax:
 		return &tooManyError{addr: addr, key: "maxClientCnxns", max: t.perAddrMax}
 	}
-	if t.perAddrMax > 0 {
-		t.perAddr[addr]++
-	}
+	t.perAddr[addr]++
 	t.lastID++
 	c.id = t.lastID
 	t.conns[c] = struct{}{}
@@ -167,10 +171,8 @@ func (t *connTable) remove(c *conn) {
 		return
 	}
 	delete(t.conns, c)
-	if t.perAddrMax > 0 {
-		if t.perAddr[addr]--; t.perAddr[addr] <= 0 {
-			delete(t.perAddr, addr)
-		}
+	if t.perAddr[addr]--; t.perAddr[addr] <= 0 {
+		delete(t.perAddr, addr)
 	}
 	t.maybeEmptyLocked()
 }

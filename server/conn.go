@@ -69,7 +69,7 @@ func (c *conn) run() {
 // serve reads and hands on requests. It reports whether the connection is to end in an orderly way: its last output is
 // still to be written by somebody, and then the sending side is shut before the socket is.
 func (c *conn) serve() (orderly bool) {
-	if ms := c.s.cfg.SessionlessTimeoutMs; ms > 0 {
+	if ms := c.s.live.Load().SessionlessTimeoutMs; ms > 0 {
 		c.deadline(time.Now().Add(time.Duration(ms) * time.Millisecond))
 	}
 	for {
@@ -94,7 +94,8 @@ func (c *conn) serve() (orderly bool) {
 			return true
 		case err != nil:
 			c.refuse(err)
-			c.finish() // without the answers to what came in the same packet, as ZooKeeper does
+			c.finish() // without the answers to what came in the same packet, as ZooKeeper does, though it is carried out
+			c.seeToStep()
 			return true
 		}
 	}
@@ -147,7 +148,6 @@ func (c *conn) receive() error {
 	for {
 		frame, ok, err := c.in.next(c.s.cfg.JuteMaxBufferBytes)
 		if err != nil {
-			c.seeToStep()
 			return err
 		}
 		if !ok {
@@ -155,7 +155,6 @@ func (c *conn) receive() error {
 		}
 		verdict, err := rc.Receive(frame, now)
 		if err != nil {
-			c.seeToStep()
 			return err
 		}
 		first := !c.greeted
@@ -169,6 +168,12 @@ func (c *conn) receive() error {
 			err = c.flushAndWait()
 			now = c.s.clock.now()
 		case replica.Wait:
+			if first {
+				// Most of many connections are idle after their handshake. A step taken here would leave them with a stack
+				// that is as deep as a step.
+				c.received = false
+				c.s.steps.wakeUp()
+			}
 			c.seeToStep()
 			c.flush()
 			err = c.waitResumed(rc)
@@ -197,7 +202,9 @@ func received(rc *replica.Conn) { rc.Owner().(*conn).received = true }
 func (c *conn) seeToStep() {
 	if c.received {
 		c.received = false
-		c.s.advance(readerRoundsMax)
+		if c.s.replica.HasRequests() { // or somebody has taken them already
+			c.s.advance(readerRoundsMax)
+		}
 	}
 }
 

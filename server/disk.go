@@ -106,9 +106,9 @@ func (s *Server) persist(ops []zab.PersistOp) error {
 		if err := s.sync(entries); err != nil {
 			return err
 		}
+		s.steps.confirm(op, entries, nil)
+		s.stepAfterDisk(entries, i == len(ops)-1)
 		s.maybeSnapshot()
-		s.steps.confirm(op, nil)
-		s.stepAfterDisk(entries)
 		entries, bytes = 0, 0
 	}
 	return nil
@@ -140,15 +140,16 @@ func (s *Server) perform(op *zab.PersistOp) (err error) {
 	} else if op.Kind == zab.PersistTruncate {
 		s.allowSnapshots()
 	}
-	s.steps.confirm(op, state)
+	s.steps.confirm(op, 0, state)
 	s.steps.wakeUp()
 	return nil
 }
 
-// stepAfterDisk has a step taken for what has become durable. Where that is little and the disk has nothing else to do it is
-// taken here: then the answer is out before another goroutine would have been woken.
-func (s *Server) stepAfterDisk(entries int) {
-	if entries > directEntriesMax || s.disk.waits() {
+// stepAfterDisk has a step taken for what has become durable. Where that is little and the disk has nothing else to do (last,
+// and nothing waits) it is taken here: then the answer is out before another goroutine would have been woken. A snapshot that
+// is due is no reason to be quick: it rolls the log.
+func (s *Server) stepAfterDisk(entries int, last bool) {
+	if entries > directEntriesMax || !last || s.disk.waits() || s.store.SnapshotDue() {
 		s.steps.wakeUp()
 		return
 	}
@@ -170,7 +171,7 @@ func (s *Server) noteSync(took time.Duration, entries int) {
 	ms := took.Milliseconds()
 	s.meter.fsync.add(ms)
 	s.meter.batch.add(int64(entries))
-	if limit := s.cfg.FsyncWarningThresholdMs; limit > 0 && ms >= limit {
+	if limit := s.live.Load().FsyncWarningThresholdMs; limit > 0 && ms >= limit {
 		s.log.Warn(fmt.Sprintf("fsync-ing the write ahead log in SyncThread took %dms which will adversely effect operation latency. "+
 			"See the ZooKeeper troubleshooting guide", ms), zap.Int("transactions", entries))
 	}

@@ -30,12 +30,13 @@ func (c *conn) answerWord(word string) {
 
 // wordEnabled applies the whitelist, and tells once which key it is.
 func (s *Server) wordEnabled(word string) bool {
-	if s.cfg.FourLetterWord(word) {
+	cfg := s.live.Load()
+	if cfg.FourLetterWord(word) {
 		return true
 	}
 	if word != admin.TelnetBreak && s.meter.wordRefused.CompareAndSwap(false, true) {
 		s.log.Info("the four-letter word "+word+" is not enabled; 4lw.commands.whitelist lists those that are. This is told once",
-			zap.Strings("enabled", s.cfg.FourLetterWords))
+			zap.Strings("enabled", cfg.FourLetterWords))
 	}
 	return false
 }

@@ -42,8 +42,12 @@ const (
 	// peerDirectBytesMax up to how much.
 	peersDirectMax     = 6
 	peerDirectBytesMax = 32 << 10
+	// peerStepBytes is how much of what another server has sent is handed on before a step is taken for it.
+	peerStepBytes = 64 << 10
 	// readerRoundsMax is how many steps the reader of a connection takes in a row before it goes on reading.
 	readerRoundsMax = 4
+	// manyEntriesMin is how many transactions have to have become durable for requests to be looked at before they are applied.
+	manyEntriesMin = 32
 	// directEntriesMax is how many transactions that have become durable are applied on the disk goroutine.
 	directEntriesMax = 16
 	// flushQueueKeptMax is the length above which the memory of an emptied queue is not kept.

@@ -209,6 +209,7 @@ func (l *link) read(c *linkConn) error {
 		if msg := frame.Message; msg != nil {
 			msg.From, msg.To = l.peer.ID, l.m.id
 			l.m.s.steps.message(msg, peerMessageBytes)
+			l.m.s.advance(readerRoundsMax)
 		}
 	}
 }

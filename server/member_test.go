@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"net"
@@ -100,6 +101,90 @@ func TestPeerThatDoesNotReadIsCutOff(t *testing.T) {
 	m.conns.send(&zab.Message{Kind: zab.MessageCommit, Conn: c.id, Zxid: 1}) // to nobody
 	_, err := io.Copy(io.Discard, far)
 	require.NotErrorIs(t, err, os.ErrDeadlineExceeded)
+}
+
+// stepDue waits until somebody is asked to take a step, after forgetting those that were asked for before.
+func stepDue(t *testing.T, m *member, send func()) {
+	t.Helper()
+	for drained := false; !drained; {
+		select {
+		case <-m.s.steps.wake:
+		default:
+			drained = true
+		}
+	}
+	send()
+	select {
+	case <-m.s.steps.wake:
+	case <-time.After(memberWaitMax):
+		t.Fatal("what came in waits for no step")
+	}
+}
+
+// A step follows what another server sends, whatever comes behind it.
+func TestMessagesCauseAStep(t *testing.T) {
+	m, _ := loneMember(t)
+	c, far := learnerConn(t, m)
+	var enc peer.Encoder
+	ack, err := enc.AppendMessage(nil, &zab.Message{Kind: zab.MessageAck, Zxid: 1})
+	require.NoError(t, err)
+	long, err := enc.AppendMessage(nil, &zab.Message{Kind: zab.MessageProposal, Entries: []zab.Entry{{Zxid: 1, Payload: make([]byte, 1<<20)}}})
+	require.NoError(t, err)
+	for _, tt := range []struct {
+		name   string
+		packet []byte
+	}{
+		{"alone", ack},
+		{"before a sign of life", peer.AppendKeepAlive(bytes.Clone(ack))},
+		{"before a part of the next", append(bytes.Clone(ack), long[:60<<10]...)}, // the last one: the rest never comes
+	} {
+		stepDue(t, m, func() { _, err = far.Write(tt.packet) })
+		require.NoError(t, err, tt.name)
+		got := inputs(t, m, zab.InputMessage)
+		require.Equal(t, zab.MessageAck, got[len(got)-1].Message.Kind, tt.name)
+	}
+	require.NotNil(t, m.conns.get(c.id))
+}
+
+// So does a vote.
+func TestVotesCauseAStep(t *testing.T) {
+	m, _ := loneMember(t)
+	l := newLink(m, ensemble.Member{ID: 2})
+	near, far := tcpPair(t)
+	l.attach(near)
+	inputs(t, m, zab.InputLinkUp)
+	var enc peer.Encoder
+	vote, err := enc.AppendMessage(nil, &zab.Message{Kind: zab.MessageNotification, Round: 1, Role: zab.RoleLooking})
+	require.NoError(t, err)
+	stepDue(t, m, func() { _, err = far.Write(vote) })
+	require.NoError(t, err)
+	inputs(t, m, zab.InputMessage)
+}
+
+// Who steps never writes what takes the disk or a long time: that is left to the writing goroutine.
+func TestDirectWritesAreSmall(t *testing.T) {
+	m, _ := loneMember(t)
+	near, far := tcpPair(t)
+	m.conns.beginRole(1)
+	c := m.conns.add(m, near, 2, 1) // nobody serves it: nothing is written but directly
+	require.NotNil(t, c)
+	c.send(&zab.Message{Kind: zab.MessageCommit, Zxid: 1})
+	require.True(t, c.writeDirect())
+	f, err := peer.NewReader(far, peer.PurposeQuorum).Next()
+	require.NoError(t, err)
+	require.EqualValues(t, 1, f.Message.Zxid)
+	for _, msg := range []*zab.Message{
+		{Kind: zab.MessageSnap, Snapshot: zab.SnapshotFile{Zxid: 1, Name: "snapshot.1"}},
+		{Kind: zab.MessageNewLeader},
+		{Kind: zab.MessageAckEpoch},
+		{Kind: zab.MessageProposal, Entries: []zab.Entry{{Zxid: 2, Payload: make([]byte, peerDirectBytesMax)}}},
+	} {
+		c.send(msg)
+		require.False(t, c.writeDirect(), msg.Kind)
+		queue, _, ok := c.take(false)
+		require.True(t, ok)
+		require.Len(t, queue, 1, msg.Kind)
+	}
 }
 
 // What was sent before a connection is ended arrives; what comes in afterwards is not for this role any more.

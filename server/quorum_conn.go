@@ -236,21 +236,34 @@ func (c *quorumConn) await() bool {
 	}
 }
 
-// take returns all messages that wait. The caller holds writing.
-func (c *quorumConn) take() (queue []zab.Message, alive bool) {
+// left waits for who is writing directly, and tells whether that has left something.
+func (c *quorumConn) left() bool {
+	c.writing.Lock()
+	defer c.writing.Unlock()
 	c.out.Lock()
 	defer c.out.Unlock()
+	return !c.out.closed && (len(c.out.queue) > 0 || c.out.rest)
+}
+
+// take returns all messages that wait; with direct only if they can be written without waiting for disk or socket. The
+// caller holds writing.
+func (c *quorumConn) take(direct bool) (queue []zab.Message, alive, ok bool) {
+	c.out.Lock()
+	defer c.out.Unlock()
+	if direct && (c.out.slow || c.out.rest || c.out.fin || c.out.closed || c.out.bytes > peerDirectBytesMax) {
+		return nil, false, false
+	}
 	queue, alive = c.out.queue, c.out.alive
 	c.out.queue, c.out.bytes = c.spare[:0], 0
 	c.out.slow, c.out.rest, c.out.alive = false, false, false
 	c.spare = nil
-	return queue, alive
+	return queue, alive, true
 }
 
 // write is the writing goroutine: it sends what others have left, everything that waits with as few writes as its size
 // allows.
 func (c *quorumConn) write() {
-	for c.await() {
+	for c.await() || c.left() {
 		c.writing.Lock()
 		err := c.writeAll()
 		c.writing.Unlock()
@@ -267,18 +280,21 @@ func (c *quorumConn) write() {
 
 // writeAll writes all that waits, at the pace at which the peer takes it. The caller holds writing.
 func (c *quorumConn) writeAll() error {
-	if err := c.gather(); err != nil {
+	if _, err := c.gather(false); err != nil {
 		return err
 	}
 	return c.writer.flush()
 }
 
-// gather puts together what waits.
-func (c *quorumConn) gather() error {
-	queue, alive := c.take()
+// gather puts together what waits. It is not ok if that cannot be written directly and should.
+func (c *quorumConn) gather(direct bool) (ok bool, err error) {
+	queue, alive, ok := c.take(direct)
+	if !ok {
+		return false, nil
+	}
 	for i := range queue {
 		if err := c.writer.add(&queue[i]); err != nil {
-			return err
+			return true, err
 		}
 	}
 	if alive {
@@ -286,7 +302,7 @@ func (c *quorumConn) gather() error {
 	}
 	clear(queue)
 	c.spare = queue
-	return nil
+	return true, nil
 }
 
 // writeSoon has written what was sent: at once, if it is little and the socket takes it, so that no other goroutine has to
@@ -303,14 +319,15 @@ func (c *quorumConn) writeDirect() bool {
 		return false
 	}
 	defer c.writing.Unlock()
-	c.out.Lock()
-	direct := !c.out.slow && !c.out.rest && !c.out.closed && c.out.bytes <= peerDirectBytesMax
-	c.out.Unlock()
-	if !direct {
+	ok, err := c.gather(true)
+	if !ok {
 		return false
 	}
-	if err := c.gather(); err != nil {
+	if err != nil {
 		c.writeFailed(err)
+		return true
+	}
+	if len(c.writer.b) == 0 { // others were faster
 		return true
 	}
 	n, err := tryWrite(c.raw, c.writer.b)
@@ -395,7 +412,12 @@ func (w *connWriter) flush() error {
 // read hands on what arrives until the connection ends.
 func (c *quorumConn) read() error {
 	r := peer.NewReader(c.nc, peer.PurposeQuorum)
-	for {
+	for owed := 0; ; {
+		// What has come in one packet belongs to one step, within bounds: there is other work for it.
+		if owed > 0 && (owed >= peerStepBytes || !r.Ready()) {
+			c.m.s.advance(readerRoundsMax)
+			owed = 0
+		}
 		frame, err := r.Next()
 		if err != nil {
 			return err
@@ -424,12 +446,9 @@ func (c *quorumConn) read() error {
 			}
 		}
 		c.m.meter.count(msg)
-		c.m.s.steps.message(msg, messageBytes(msg))
-		if r.Buffered() { // more of the same packet belongs to the same step
-			c.m.s.steps.due.Store(true)
-			continue
-		}
-		c.m.s.advance(readerRoundsMax)
+		bytes := messageBytes(msg)
+		c.m.s.steps.message(msg, bytes)
+		owed += bytes
 	}
 }
 

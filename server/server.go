@@ -2,16 +2,23 @@
 // means is decided in package replica, which has none of these.
 //
 // The way through it: [New] recovers the data directory and binds the client port, [Server.Serve] runs until
-// [Server.Shutdown] or [Server.Close]. Inside, conn.run is the life of a connection, Server.stepLoop feeds the replica
+// [Server.Shutdown] or [Server.Close]. Inside, conn.run is the life of a connection, Server.advance feeds the replica
 // and carries out what it asks for, Server.diskLoop makes transactions durable.
 //
-// Goroutines. One accepts, one steps the replica, one writes and syncs the log, a few flush the output of steps, one logs
-// what the replica refuses. Each connection has one reader, which also answers its reads. A client that does not take its output gets a writer of its
-// own until it has caught up. A snapshot has one while it is written. A member of an ensemble has more: see member.
+// Goroutines. One accepts, one sees to steps that nobody else takes, one writes and syncs the log, a few flush the output of
+// steps, one logs what the replica refuses. Each connection has one reader, which also answers its reads. A client that does not
+// take its output gets a writer of its own until it has caught up. A snapshot has one while it is written. A member of an
+// ensemble has more: see member.
 //
-// Locks. Each of this package's is a leaf: none is held while another is taken or while the replica is called, but that
-// the stepping goroutine asks whether the replica is idle under the lock of stepper, and that the locks of a link and of
-// quorumConns are held while that of stepper is taken, so that the core hears of connections in the order of their lives.
+// Steps. The replica is stepped by one goroutine at a time, but not always by the same: whoever has brought work, the reader of
+// a connection or the disk goroutine, takes the step itself if nobody is at it, so that a write in a quiet server wakes one
+// goroutine and not four. The goroutine that holds stepper.running is "the stepping goroutine" of the comments.
+//
+// Locks. stepper.running comes first: under it the replica is called, and whatever a step needs. The others are leaves, none
+// is held while another is taken or while the replica is called, with these exceptions: who steps asks whether the replica is idle
+// under the lock of stepper; the locks of a link and of quorumConns are held while that of stepper is taken, so that the core
+// hears of connections in the order of their lives; that of quorumConns also while a connection's queue is; and
+// quorumConn.writing comes before the lock of its queue and whatever writing a message takes (the storage's, the pinned snapshot).
 package server
 
 import (
@@ -53,7 +60,9 @@ type Options struct {
 
 // Server is one ZooKeeper server: standalone, or a member of an ensemble. It is made by New.
 type Server struct {
-	cfg     *conf.Config
+	cfg *conf.Config // as it was at the start
+	// live is cfg with what has changed since. Keys that Reconfigure takes are read from it, each time anew.
+	live    atomic.Pointer[conf.Config]
 	log     *zap.Logger
 	clock   clock
 	version string
@@ -108,6 +117,7 @@ func New(cfg *conf.Config, opts Options) (*Server, error) {
 	if s.log == nil {
 		s.log = zap.NewNop()
 	}
+	s.live.Store(cfg)
 	s.version = versionText(opts)
 	s.traceMask.Store(traceMaskDefault)
 	s.conns.init(cfg)

@@ -168,7 +168,7 @@ func (s *Server) storeFailed(err error) bool {
 func (s *Server) purgeLoop() {
 	for {
 		s.log.Info("Purge task started.")
-		err := s.store.Purge(s.cfg.AutopurgeSnapRetainCount, s.verifySnapshot)
+		err := s.store.Purge(s.live.Load().AutopurgeSnapRetainCount, s.verifySnapshot)
 		switch {
 		case s.phase.Load() == phaseClosed:
 			return // it was broken off, or the disk has failed at last, which Close tells

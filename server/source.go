@@ -83,7 +83,7 @@ func (v source) Configuration() admin.Configuration {
 	dirs := v.Dirs()
 	conf := admin.Configuration{
 		ClientPort: -1, SecureClientPort: -1, DataDir: s.snapshotDir(), DataDirBytes: dirs.DataBytes, DataLogDir: s.logDir(),
-		DataLogBytes: dirs.LogBytes, TickTimeMs: int(s.cfg.TickTimeMs), MaxClientCnxns: s.cfg.MaxClientCnxns,
+		DataLogBytes: dirs.LogBytes, TickTimeMs: int(s.cfg.TickTimeMs), MaxClientCnxns: s.live.Load().MaxClientCnxns,
 		MinSessionMs: int(s.cfg.MinSessionTimeoutMs), MaxSessionMs: int(s.cfg.MaxSessionTimeoutMs), ListenBacklog: s.cfg.ClientPortListenBacklog,
 	}
 	if addr, ok := s.Addr().(*net.TCPAddr); ok {
@@ -174,7 +174,7 @@ func (v source) connectionExpiry(sessions map[zxid.SessionID]int64) []admin.Conn
 		case info.SessionID != 0: // the leader keeps track of it
 			at = v.s.clock.wallMs(max(info.LastResponseMs, c.openMs)) + int64(info.TimeoutMs)
 		default:
-			at = v.s.clock.wallMs(c.openMs) + int64(v.s.cfg.SessionlessTimeoutMs)
+			at = v.s.clock.wallMs(c.openMs) + int64(v.s.live.Load().SessionlessTimeoutMs)
 		}
 		byMs[at] = append(byMs[at], info)
 	}

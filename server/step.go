@@ -31,6 +31,8 @@ type stepper struct {
 	// inputs is what has happened since the last step; restores are states that come between two of the inputs.
 	inputs   []zab.Input
 	restores []restore
+	// durable counts the transactions that have become durable.
+	durable int
 	// bytes is what the other members' messages among the inputs take; room tells who waits for it to become less.
 	bytes  int
 	room   sync.Cond
@@ -88,8 +90,9 @@ func (st *stepper) message(m *zab.Message, bytes int) {
 
 // confirm tells that everything up to the operation is durable, and which state is to replace the present one because of
 // it, if any. Operations come in order. The caller sees to a step.
-func (st *stepper) confirm(op *zab.PersistOp, state *replica.Recovered) {
+func (st *stepper) confirm(op *zab.PersistOp, entries int, state *replica.Recovered) {
 	st.mu.Lock()
+	st.durable += entries
 	if state != nil {
 		st.restores = append(st.restores, restore{len(st.inputs), state})
 	}
@@ -102,14 +105,16 @@ type work struct {
 	calls    []func()
 	inputs   []zab.Input
 	restores []restore
+	// durable tells that many transactions have become durable.
+	durable bool
 }
 
 // take returns everything that waits; the memory of done becomes the empty queue.
 func (st *stepper) take(done []zab.Input) work {
 	clear(done)
 	st.mu.Lock()
-	w := work{st.calls, st.inputs, st.restores}
-	st.calls, st.restores = nil, nil
+	w := work{st.calls, st.inputs, st.restores, st.durable >= manyEntriesMin}
+	st.calls, st.restores, st.durable = nil, nil, 0
 	st.inputs = done[:0]
 	if st.bytes > 0 {
 		st.bytes = 0
@@ -205,8 +210,20 @@ func (s *Server) advance(roundsMax int) {
 		var out output
 		out.take(st)
 		st.running.Unlock()
+		if st.due.Load() && out.some() { // somebody has left his work to us, and writing takes a while
+			st.signal()
+		}
 		out.write()
 	}
+}
+
+// wakePeers leaves what is to be written to other servers to the writing goroutines.
+func (st *stepper) wakePeers() {
+	for _, c := range st.peers {
+		signal(c.out.wake)
+	}
+	clear(st.peers)
+	st.peers = st.peers[:0]
 }
 
 // output is what the goroutine that took a step writes when others can step again.
@@ -217,6 +234,7 @@ type output struct {
 
 func (o *output) take(st *stepper) {
 	copy(o.direct[:], st.direct)
+	clear(st.direct)
 	st.direct = st.direct[:0]
 	for i, c := range st.peers {
 		if i < len(o.peers) {
@@ -228,6 +246,8 @@ func (o *output) take(st *stepper) {
 	clear(st.peers)
 	st.peers = st.peers[:0]
 }
+
+func (o *output) some() bool { return o.direct[0] != nil || o.peers[0] != nil }
 
 // write lets the other servers go first: they have others who wait.
 func (o *output) write() {
@@ -241,7 +261,7 @@ func (o *output) write() {
 		if rc == nil {
 			break
 		}
-		rc.Owner().(*conn).flush()
+		rc.Owner().(*conn).flushOnce()
 	}
 }
 
@@ -250,6 +270,13 @@ func (o *output) write() {
 func (s *Server) round() {
 	st := &s.steps
 	w := st.take(st.spare)
+	if w.durable && len(w.restores) == 0 && s.replica.HasRequests() {
+		// The disk and the other servers get what has come in before what has become durable is applied, which takes a while:
+		// so they are at work meanwhile.
+		rd := s.replica.Serve(s.clock.now())
+		s.carryOut(&rd)
+		st.wakePeers()
+	}
 	wakeAtMs := s.step(&w)
 	st.spare = w.inputs
 	// A timer that fires too early costs a step in which nothing happens; setting it anew at each step costs more.
@@ -282,8 +309,14 @@ func (s *Server) step(w *work) (wakeAtMs int64) {
 // stepInputs feeds the replica and carries out what it asks for.
 func (s *Server) stepInputs(inputs []zab.Input) (wakeAtMs int64) {
 	rd := s.replica.Step(s.clock.now(), inputs)
+	s.carryOut(&rd)
+	return rd.WakeAtMs
+}
+
+// carryOut does what the replica asks for.
+func (s *Server) carryOut(rd *replica.Ready) {
 	if s.member != nil {
-		s.member.carryOut(&rd)
+		s.member.carryOut(rd)
 	}
 	s.disk.add(rd.Persist)
 	if len(rd.Flush) <= flushDirectMax && len(s.steps.direct) == 0 {
@@ -291,7 +324,6 @@ func (s *Server) stepInputs(inputs []zab.Input) (wakeAtMs int64) {
 	} else {
 		s.flush.add(rd.Flush)
 	}
-	return rd.WakeAtMs
 }
 
 // tellIdle answers whenIdle.

@@ -18,6 +18,22 @@ func (c *conn) flush() {
 	}
 }
 
+// flushOnce is flush for goroutines with other duties: where there is more to write when it has written, which a client
+// with a steady stream of requests can bring about for as long as it likes, a goroutine of the connection's own goes on.
+func (c *conn) flushOnce() {
+	if c.rc.Load() == nil || !c.out.claim() {
+		return
+	}
+	if rest, fin, held := c.writeRound(); held {
+		c.s.spawn(func() {
+			if len(rest) == 0 {
+				rest, fin = c.rc.Load().Output(nil)
+			}
+			c.writePatiently(rest, fin)
+		})
+	}
+}
+
 // flushAndWait writes all output and waits for the client to take it. It belongs to the reader, which reads no further
 // request while the client does not take the answers to those it has sent.
 func (c *conn) flushAndWait() error {
@@ -41,27 +57,32 @@ func (c *conn) finishWhenWritten() {
 	}
 }
 
-// writeAtOnce is the writer's round: it ends with the writer given up, or blocked with what the socket did not take. The
-// caller holds the writer.
+// writeAtOnce writes until the writer is given up, or blocked with what the socket did not take. The caller holds the writer.
 func (c *conn) writeAtOnce() (rest []byte, fin, blocked bool) {
-	rc := c.rc.Load()
 	for {
-		out, fin := rc.Output(nil)
-		if len(out) > 0 {
-			n, err := tryWrite(c.raw, out)
-			if err != nil {
-				c.abandon()
-				return nil, false, false
-			}
-			if n < len(out) {
-				return out[n:], fin, true
-			}
-		}
-		replica.Release(out)
-		if c.roundEnded(fin) {
-			return nil, false, false
+		rest, fin, blocked := c.writeRound()
+		if !blocked || len(rest) > 0 {
+			return rest, fin, blocked
 		}
 	}
+}
+
+// writeRound writes what is there. It ends with the writer given up, or still held: with what the socket did not take, or
+// with nothing because more has come since. The caller holds the writer.
+func (c *conn) writeRound() (rest []byte, fin, held bool) {
+	out, fin := c.rc.Load().Output(nil)
+	if len(out) > 0 {
+		n, err := tryWrite(c.raw, out)
+		if err != nil {
+			c.abandon()
+			return nil, false, false
+		}
+		if n < len(out) {
+			return out[n:], fin, true
+		}
+	}
+	replica.ReleaseOutput(out)
+	return nil, fin, !c.roundEnded(fin)
 }
 
 // writePatiently writes rest, and then whatever has come since, at the pace at which the client takes it. A client that

@@ -173,9 +173,9 @@ func (h *history) trim(z zxid.Zxid, countMin, bytesMax int) {
 	// Others may hold the slice, so what is dropped cannot be cleared: it goes when the slice is left behind.
 	switch {
 	case len(live) == 0:
-		h.room = min(n, roomEntriesMax)
+		h.room = min(len(h.entries), roomEntriesMax)
 		live, h.dropped = nil, 0
-	case h.dropped > max(windowBytesMax/2, len(live)*entryOverheadBytes):
+	case h.dropped > max(windowDroppedBytesMax, len(live)*entryOverheadBytes):
 		live, h.dropped = slices.Clone(live), 0
 	}
 	h.entries = live

@@ -7,6 +7,8 @@ const (
 	// windowBytesMax bounds the transactions in memory that are applied here: their payloads, and entryOverheadBytes for
 	// each.
 	windowBytesMax = 16 << 20
+	// windowDroppedBytesMax bounds what was let go of them and still stands in the same slice.
+	windowDroppedBytesMax = windowBytesMax / 2
 	// windowBehindBytesMax bounds what a leader keeps for learners that are level and do not keep up, counted likewise.
 	windowBehindBytesMax = 128 << 20
 	// inflightBytesMax bounds what was sent to one learner and is not acknowledged. Beyond it the learner is served again

@@ -117,7 +117,8 @@ func (t *Tree) applyOp(h *TxnHeader, txn *Txn, r *OpResult) {
 // splitTarget cuts the path of a node other than the root. A path that no node can have gives false.
 func splitTarget(path []byte) (parent, name []byte, ok bool) {
 	parent, name = SplitPath(path)
-	return parent, name, len(path) > 0 && path[0] == '/' && len(name) > 0
+	slash := len(path) - len(name) - 1 // 1 is that of "//x", which splits as "/x" does
+	return parent, name, len(path) > 0 && path[0] == '/' && len(name) > 0 && slash != 1
 }
 
 // create adds a node, unless it is there. The order matters: the parent's counter moves before the child is entered, the

@@ -26,7 +26,8 @@ func (t *Tree) ApplyHinted(h *TxnHeader, txn *Txn, res *Result, hint Hint) {
 }
 
 // findHinted is Find for the node that a hint is about. A node that took the place of the one in the hint was created after
-// the hint was made, so by a later transaction than that one; and the nodes that no transaction has made are never deleted.
+// the hint was made, so by a later transaction than that one. czxid 0 is also that of a free place: of the nodes that no
+// transaction has made only the root is taken at its word, which is never deleted.
 func (t *Tree) findHinted(path []byte) (Node, bool) {
 	if id := t.hint.node; id != noNode {
 		if czxid := zx(t.nodes.at(id).czxid); czxid == t.hint.czxid && (czxid != 0 || id == rootNode) {

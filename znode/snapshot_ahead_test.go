@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand"
 	"testing"
 	"testing/iotest"
@@ -13,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"zabra/internal/ahead"
+	"zabra/wire"
 	"zabra/zab/zxid"
 )
 
@@ -71,6 +73,26 @@ func randomSnapshot(t testing.TB, seed int64) []byte {
 		c.create(t, fmt.Appendf(nil, "/p%d/large", i))
 	}
 	return writeSnapshot(t, c.t, SnapshotOptions{Digest: true, LastZxid: true}, 1<<20)
+}
+
+// Nodes of very different sizes: the buffers of the slots then differ in length, and what one slot leaves unread has to fit
+// into the next.
+func TestReadAheadOfUnequalNodes(t *testing.T) {
+	for seed := range int64(5) {
+		rnd := rand.New(rand.NewSource(seed))
+		tree := NewTree(Config{})
+		for i := range 200 {
+			data := make([]byte, int(math.Exp(rnd.Float64()*math.Log(1<<20)))-1)
+			h := TxnHeader{Zxid: zxid.Zxid(i + 1), Type: wire.OpCreate}
+			txn := Txn{Type: wire.OpCreate, Path: fmt.Appendf(nil, "/n%03d", i), Data: data, ACL: wire.OpenACL, ParentCVersion: int32(i + 1)}
+			tree.Apply(&h, &txn, &Result{})
+		}
+		raw := writeSnapshotAs(t, tree, SnapshotInfo{HasDigestBlock: true, HasLastZxid: true})
+		read, _, err := readBothWays(t, readerOf(raw), Config{}, tree.LastZxid())
+		require.NoError(t, err)
+		require.Equal(t, tree.Digest(), read.Digest())
+		require.NoError(t, VerifySnapshot(bytes.NewReader(raw), 1<<20))
+	}
 }
 
 func TestReadAheadGivesTheSameTree(t *testing.T) {

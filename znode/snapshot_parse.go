@@ -102,8 +102,9 @@ func (p *snapshotParser) fill(slot int) bool {
 		return false
 	}
 	b := &p.batches[slot]
-	if b.buf == nil {
-		b.buf = make([]byte, snapshotReadBytes)
+	// A slot before may have had a larger buffer, which a single read has filled.
+	if unread := p.src.unread(); len(b.buf) < max(unread, snapshotReadBytes) {
+		b.buf = make([]byte, max(unread, snapshotReadBytes))
 	}
 	b.nodes, b.digest = b.nodes[:0], 0
 	p.src.move(b.buf)

@@ -39,6 +39,9 @@ func (s *snapshotSource) fail(format string, args ...any) {
 	}
 }
 
+// unread returns how much buf holds beyond what was consumed.
+func (s *snapshotSource) unread() int { return s.end - s.pos }
+
 // at returns the offset of what is read next.
 func (s *snapshotSource) at() int64 { return s.offset + int64(s.pos) }
 
@@ -128,6 +131,9 @@ func (s *snapshotSource) nodeBytes() int {
 func (s *snapshotSource) move(buf []byte) {
 	s.sum()
 	from := s.buf[s.pos:s.end]
+	if len(from) > len(buf) {
+		panic("znode: a buffer of a snapshot is too small for what is unread")
+	}
 	s.buf = buf
 	s.end = copy(s.buf, from)
 	s.offset += int64(s.pos)

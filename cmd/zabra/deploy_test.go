@@ -252,7 +252,7 @@ func TestDockerfile(t *testing.T) {
 	require.Equal(t, "1000:1000", value["USER"])
 	require.Equal(t, "SIGTERM", value["STOPSIGNAL"])
 	require.Equal(t, `["/data", "/datalog"]`, value["VOLUME"])
-	require.Equal(t, "2181 2888 3888 8080", value["EXPOSE"])
+	require.Equal(t, "2181 2888 3888", value["EXPOSE"])
 	words := func(text string) (words []string) {
 		require.NoError(t, json.Unmarshal([]byte(text), &words), text)
 		return words
@@ -281,13 +281,12 @@ func TestSystemdUnit(t *testing.T) {
 			values[key] = append(values[key], value)
 		}
 	}
-	for _, key := range []string{"ExecStart", "ExecStartPre"} {
-		require.Len(t, values[key], 1)
-		requireCommand(t, strings.Fields(values[key][0]))
-	}
+	require.Len(t, values["ExecStart"], 1)
+	requireCommand(t, strings.Fields(values["ExecStart"][0]))
+	require.NotContains(t, values, "ExecStartPre", "RestartPreventExitStatus looks at the main process only")
 	require.Equal(t, []string{fmt.Sprintf("%d %d", exitConfig, exitDataDir)}, values["RestartPreventExitStatus"])
 	require.Equal(t, []string{"on-failure"}, values["Restart"])
 	require.Equal(t, []string{"exec"}, values["Type"], "the server does not notify systemd")
 	require.Equal(t, []string{"SIGTERM"}, values["KillSignal"])
-	require.NotContains(t, values, "ExecReload", "SIGHUP is not understood")
+	require.Equal(t, []string{"/bin/kill -HUP $MAINPID"}, values["ExecReload"])
 }

@@ -56,6 +56,7 @@ func runEntrypoint(cmd *cobra.Command, args []string) error {
 		IsVerb: func(name string) bool {
 			return name == "help" || slices.ContainsFunc(root.Commands(), func(c *cobra.Command) bool { return c.Name() == name })
 		},
+		Positional: positional,
 		Dirs: func(config string) (logDir, dataDir string, err error) {
 			c, err := conf.Load(config, properties(nil))
 			if err != nil {
@@ -81,6 +82,15 @@ func runEntrypoint(cmd *cobra.Command, args []string) error {
 	root.SetOut(cmd.OutOrStdout())
 	root.SetErr(cmd.ErrOrStderr())
 	return root.Execute()
+}
+
+// positional picks the arguments of the verb server that are neither flags nor their values.
+func positional(args []string) ([]string, error) {
+	cmd := newServer()
+	if err := cmd.ParseFlags(args); err != nil {
+		return nil, err
+	}
+	return cmd.Flags().Args(), nil
 }
 
 // withLogLevel adds the level of ZOO_LOG4J_PROP to the command line of a server, unless that has one.

@@ -28,8 +28,8 @@ func TestEntrypointServes(t *testing.T) {
 		"ZOO_MY_ID=3", fmt.Sprintf("ZOO_SERVERS=server.3=localhost:2888:3888;127.0.0.1:%d", port), "ZOO_TICK_TIME=500",
 		"ZOO_CFG_EXTRA=4lw.commands.whitelist=ruok, conf", "JVMFLAGS=-Xmx1g -Dzookeeper.maxCnxns=9",
 	}
-	for range 2 {
-		r, _ := launch(t, container(t, root, environ, entrypointVerb, "zkServer.sh", "start-foreground"), "] - serving {")
+	for _, line := range []string{"zkServer.sh start-foreground", "server --log-level debug -D a=b"} {
+		r, _ := launch(t, container(t, root, environ, append([]string{entrypointVerb}, strings.Fields(line)...)...), "] - serving {")
 		require.Equal(t, "imok", ask(t, port, "ruok"))
 		text := ask(t, port, "conf")
 		require.Contains(t, text, "tickTime=500\n")
@@ -96,6 +96,25 @@ func TestEntrypointRunsOtherVerbs(t *testing.T) {
 	require.Contains(t, out, "Available Commands")
 	code, _, _ = execute(entrypointVerb, "check-conf", "/nowhere")
 	require.Equal(t, exitConfig, code)
+}
+
+func TestPositionalArgumentsOfAServer(t *testing.T) {
+	tests := []struct{ args, want string }{
+		{"", ""},
+		{"--log-level debug", ""},
+		{"-D a=b --log-format json -Dc=d", ""},
+		{"--log-level debug /x/zoo.cfg", "/x/zoo.cfg"},
+		{"2181 -D a=b /data", "2181 /data"},
+	}
+	for _, tt := range tests {
+		got, err := positional(strings.Fields(tt.args))
+		require.NoError(t, err, tt.args)
+		require.Equal(t, tt.want, strings.Join(got, " "), tt.args)
+	}
+	for _, args := range []string{"--help", "--nonsense", "--log-level"} {
+		_, err := positional([]string{args})
+		require.Error(t, err, args)
+	}
 }
 
 func TestLogLevelOfTheEnvironment(t *testing.T) {

@@ -19,6 +19,8 @@ const (
 	answerBytesMax = 64 << 10
 	// statusTimeout bounds the wait of the verb status.
 	statusTimeout = 5 * time.Second
+	// noClientPort is said of a configuration without a port that could be asked, in the words of zkServer.sh.
+	noClientPort = "Unable to find either secure or unsecure client port in any configs. Terminating."
 )
 
 // askWord sends a four-letter word to a server and returns the whole answer.
@@ -110,6 +112,9 @@ func newHealth() *cobra.Command {
 				if err != nil {
 					return &exit{code: exitConfig, stderr: err.Error()}
 				}
+				if c.ClientPort == conf.Unset {
+					return &exit{code: exitFailure, stderr: noClientPort}
+				}
 				server = net.JoinHostPort(clientAddress(c))
 			}
 			probe := probeAlive
@@ -146,7 +151,7 @@ func newStatus() *cobra.Command {
 				return &exit{code: exitFailure, stderr: err.Error()}
 			}
 			if c.ClientPort == conf.Unset {
-				return &exit{code: exitFailure, stderr: "Unable to find either secure or unsecure client port in any configs. Terminating."}
+				return &exit{code: exitFailure, stderr: noClientPort}
 			}
 			host, port := clientAddress(c)
 			out := cmd.OutOrStdout()

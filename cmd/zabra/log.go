@@ -9,15 +9,29 @@ import (
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
+	"golang.org/x/term"
+
+	"zabra/conf"
 )
 
-// newLogger writes to out in one of the formats console, line and json. The level is a name of zap's. myid is the
-// server's number where it has one, "" otherwise.
-func newLogger(out *os.File, format, level, myid string) (*zap.Logger, error) {
-	var min zapcore.Level
-	if err := min.UnmarshalText([]byte(level)); err != nil {
-		return nil, fmt.Errorf("--log-level: %q is not debug, info, warn or error", level)
+// newLevel is the level of a log before the configuration is known: the one given with --log-level, or info.
+func newLevel(option string) (zap.AtomicLevel, error) {
+	level, err := zapcore.ParseLevel(option)
+	if err != nil {
+		return zap.AtomicLevel{}, fmt.Errorf("--log-level: %q is not debug, info, warn or error", option)
 	}
+	return zap.NewAtomicLevelAt(level), nil
+}
+
+// levelOf is the level that a configuration asks for, info if it does not say.
+func levelOf(cfg *conf.Config) zapcore.Level {
+	level, _ := zapcore.ParseLevel(cfg.LogLevel) // it is one, or ""
+	return level
+}
+
+// newLogger writes to out in one of the formats console, line and json. The level may change while the log is in use. myid
+// is the server's number where it has one, "" otherwise.
+func newLogger(out *os.File, format string, level zapcore.LevelEnabler, myid string) (*zap.Logger, error) {
 	if format == "auto" {
 		format = "line"
 		if isTerminal(out) {
@@ -35,13 +49,11 @@ func newLogger(out *os.File, format, level, myid string) (*zap.Logger, error) {
 	default:
 		return nil, fmt.Errorf("--log-format: %q is not auto, console, line or json", format)
 	}
-	return zap.New(zapcore.NewCore(encoder, zapcore.Lock(out), min), zap.AddCaller()), nil
+	return zap.New(zapcore.NewCore(encoder, zapcore.Lock(out), level), zap.AddCaller()), nil
 }
 
-func isTerminal(f *os.File) bool {
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
-}
+// isTerminal tells whether f is a terminal, and one that is still there.
+func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
 // consoleConfig is for people: short time, coloured level.
 func consoleConfig() zapcore.EncoderConfig {

@@ -1,4 +1,5 @@
-// Command zabra is a ZooKeeper server. One file holds one verb: server.go, version.go, checkconf.go, bench.go, cli.go.
+// Command zabra is a ZooKeeper server and its tools. A verb has the file of its name; health.go has status, too, and
+// entrypoint.go docker-entrypoint. The rest is what several of them need: log.go, memory.go, profile.go, reload.go.
 package main
 
 import (

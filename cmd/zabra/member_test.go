@@ -49,7 +49,7 @@ func TestMemberRunsUntilASignal(t *testing.T) {
 	core, logs := observer.New(zap.InfoLevel)
 	signals := make(chan os.Signal, 2)
 	stopped := make(chan error, 1)
-	go func() { stopped <- runServer(cfg, zap.New(core), time.Now(), signals) }()
+	go func() { stopped <- runServer(cfg, zap.New(core), time.Now(), signals, reloading{}) }()
 	require.Eventually(t, func() bool { return logs.FilterMessage("serving clients").Len() == 1 }, 30*time.Second, time.Millisecond)
 	c, err := client.Dial(t.Context(), cfg.ClientAddr(), client.Options{})
 	require.NoError(t, err)
@@ -67,7 +67,7 @@ func TestElectionPortInUseExitsWith14(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer l.Close()
-	err = runServer(memberConfig(t, l.Addr().(*net.TCPAddr).Port), zap.NewNop(), time.Now(), nil)
+	err = runServer(memberConfig(t, l.Addr().(*net.TCPAddr).Port), zap.NewNop(), time.Now(), nil, reloading{})
 	var code *exit
 	require.True(t, errors.As(err, &code))
 	require.Equal(t, 14, code.code)

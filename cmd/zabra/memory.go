@@ -11,8 +11,8 @@ import (
 // counts as live and is never touched, so that the system gives no memory for it, makes it wait until
 // collectPercent of heapFloorBytes have been allocated.
 const (
-	collectPercent = 25
-	heapFloorBytes = 128 << 20
+	collectPercent = 15
+	heapFloorBytes = 96 << 20
 )
 
 var heapFloor []byte

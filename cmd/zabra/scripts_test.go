@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -146,11 +147,55 @@ func TestZkServerThatDoesNotStart(t *testing.T) {
 	require.Equal(t, 1, code)
 	require.Equal(t, "Starting zookeeper ... FAILED TO START\n", out)
 	require.Contains(t, stderr, `initLimit: For input string: "soon"`)
-	require.FileExists(t, pidFile)
+	require.NoFileExists(t, pidFile)
 	code, out, _ = i.sh(t, []string{"ZOOPIDFILE=" + pidFile}, "zkServer.sh", "stop")
 	require.Zero(t, code)
+	require.Equal(t, "Stopping zookeeper ... no zookeeper to stop (could not find file "+pidFile+")\n", out)
+}
+
+// TestZkServerWhosePortIsInUse fails to start, though somebody answers on the port.
+func TestZkServerWhosePortIsInUse(t *testing.T) {
+	t.Parallel()
+	addr := answering(t, map[string]string{"ruok": "imok"})
+	_, port, err := net.SplitHostPort(addr)
+	require.NoError(t, err)
+	i := install(t, "clientPort="+port+"\n")
+	code, out, stderr := i.sh(t, nil, "zkServer.sh", "start")
+	require.Equal(t, 1, code)
+	require.Equal(t, "Starting zookeeper ... FAILED TO START\n", out)
+	require.Contains(t, stderr, "address already in use")
+	require.Zero(t, i.pid())
+}
+
+// TestZkServerAndAStranger: a number that was left behind may belong to another program by now, which is left alone.
+func TestZkServerAndAStranger(t *testing.T) {
+	i := install(t, "")
+	stranger := exec.Command("sleep", "1000")
+	require.NoError(t, stranger.Start())
+	ended := make(chan error, 1)
+	go func() { ended <- stranger.Wait() }()
+	t.Cleanup(func() { _ = stranger.Process.Kill() })
+	file := filepath.Join(i.dir, "zk.pid")
+	require.NoError(t, os.WriteFile(file, fmt.Append(nil, stranger.Process.Pid), 0o600))
+	code, out, stderr := i.sh(t, []string{"ZOOPIDFILE=" + file}, "zkServer.sh", "stop")
+	require.Zero(t, code)
 	require.Equal(t, "Stopping zookeeper ... STOPPED\n", out)
-	require.NoFileExists(t, pidFile)
+	require.Contains(t, stderr, fmt.Sprintf("process %d is another program, and is left alone", stranger.Process.Pid))
+	require.NoFileExists(t, file)
+	require.NoError(t, stranger.Process.Kill(), "it is still there")
+	var exit *exec.ExitError
+	require.ErrorAs(t, <-ended, &exit)
+	require.Equal(t, syscall.SIGKILL, exit.Sys().(syscall.WaitStatus).Signal(), "and nobody else has ended it")
+}
+
+// TestZkServerTakesFilesForBash: ZooKeeper's scripts are run by bash, and so may be what they source.
+func TestZkServerTakesFilesForBash(t *testing.T) {
+	i := install(t, "")
+	file := filepath.Join(filepath.Dir(i.cfg), "zookeeper-env.sh")
+	require.NoError(t, os.WriteFile(file, []byte("logs=(/a /from/bash)\nif [[ $USER == u ]]; then ZOO_LOG_DIR=${logs[1]}; fi\n"), 0o600))
+	code, out, stderr := i.sh(t, nil, "zkServer.sh", "print-cmd")
+	require.Zero(t, code, stderr)
+	require.Contains(t, out, "/from/bash/zookeeper-u-server-h.out")
 }
 
 func TestZkServerSays(t *testing.T) {

@@ -48,6 +48,13 @@ connect, to port 2181.
 -D sets a property as for java. Properties are also taken from the environment variables SERVER_JVMFLAGS and JVMFLAGS;
 other JVM arguments in them are skipped.
 
+SIGHUP loads the configuration again, with the same arguments. The server takes at once, without touching a session, the
+four-letter words, maxClientCnxns, maxCnxns, nio.sessionlessCnxnTimeout, fsync.warningthresholdms, autopurge.snapRetainCount
+and the level of the log; what else has changed is named in the log and takes effect at a restart. A file with faults changes
+nothing.
+
+The level of the log is that of --log-level, or else that of the property zookeeper.root.logger, or else info.
+
 Exit codes: 0 stopped by a signal, 1 failure, 2 command line or configuration, 3 data directory, 14 election port.`,
 		RunE: func(_ *cobra.Command, args []string) error {
 			return profiled(flags.profile, func() error { return serve(args, flags) })
@@ -55,7 +62,7 @@ Exit codes: 0 stopped by a signal, 1 failure, 2 command line or configuration, 3
 	}
 	addDefines(cmd, &flags.defines)
 	cmd.Flags().StringVar(&flags.logFormat, "log-format", "auto", "console, line (as ZooKeeper writes it) or json; auto is console on a terminal, else line")
-	cmd.Flags().StringVar(&flags.logLevel, "log-level", "info", "debug, info, warn or error")
+	cmd.Flags().StringVar(&flags.logLevel, "log-level", "", "debug, info, warn or error")
 	cmd.Flags().StringVar(&flags.profile, "profile", "", "a folder that gets the profiles of the run (CPU, heap, locks) for go tool pprof at a graceful stop")
 	return cmd
 }
@@ -106,35 +113,50 @@ func serve(args []string, flags serverFlags) error {
 	if len(args) > 4 {
 		return &exit{code: exitConfig, stderr: serverUsage}
 	}
-	log, err := newLogger(os.Stdout, flags.logFormat, flags.logLevel, "")
+	level, err := newLevel(flags.logLevel)
+	if err != nil {
+		return &exit{code: exitConfig, stderr: err.Error()}
+	}
+	log, err := newLogger(os.Stdout, flags.logFormat, level, "")
 	if err != nil {
 		return &exit{code: exitConfig, stderr: err.Error()}
 	}
 
-	signals := make(chan os.Signal, 2)
+	signals, hangups := make(chan os.Signal, 2), make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 	defer signal.Stop(signals)
-
-	cfg, err := load(args, properties(flags.defines))
-	for _, w := range warningsOf(cfg, err) {
-		log.Warn(w.String())
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
+	again := reloading{hangups: hangups, load: func() (*conf.Config, error) { return flags.load(args) }, level: level}
+	if isTerminal(os.Stdout) {
+		again.terminal = os.Stdout
 	}
+
+	cfg, err := again.load()
+	logFaults(cfg, err, log)
 	if err != nil {
-		for line := range strings.SplitSeq(err.Error(), "\n") {
-			log.Error(line)
-		}
 		return &exit{code: exitConfig, stderr: "Invalid config, exiting abnormally"}
 	}
+	level.SetLevel(levelOf(cfg))
 	if cfg.MyID != conf.Unset {
-		if log, err = newLogger(os.Stdout, flags.logFormat, flags.logLevel, fmt.Sprint(cfg.MyID)); err != nil {
+		if log, err = newLogger(os.Stdout, flags.logFormat, level, fmt.Sprint(cfg.MyID)); err != nil {
 			return &exit{code: exitConfig, stderr: err.Error()}
 		}
 	}
-	return runServer(cfg, log, start, signals)
+	return runServer(cfg, log, start, signals, again)
+}
+
+// load reads the configuration of a server. The level of the log on the command line counts more than the one in it.
+func (f *serverFlags) load(args []string) (*conf.Config, error) {
+	cfg, err := load(args, properties(f.defines))
+	if err == nil && f.logLevel != "" {
+		cfg.LogLevel = f.logLevel
+	}
+	return cfg, err
 }
 
 // runServer serves until a signal or a failure ends it.
-func runServer(cfg *conf.Config, log *zap.Logger, start time.Time, signals <-chan os.Signal) error {
+func runServer(cfg *conf.Config, log *zap.Logger, start time.Time, signals <-chan os.Signal, again reloading) error {
 	describe(cfg, log)
 	v, rev, at := buildFacts()
 	s, err := server.New(cfg, server.Options{Log: log, Version: v, Revision: rev, Built: at})
@@ -157,15 +179,21 @@ func runServer(cfg *conf.Config, log *zap.Logger, start time.Time, signals <-cha
 
 	stopped := make(chan error, 1)
 	go func() { stopped <- s.Serve() }()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	lost := make(chan os.Signal, 1)
+	go again.run(ctx, s, log, lost)
+
+	var sig os.Signal
 	select {
 	case err = <-stopped:
-		err = served(err)
-	case sig := <-signals:
-		log.Info("stopping; a second signal ends the process at once", zap.Stringer("signal", sig))
-		go dieAtSecond(signals)
-		err = shutdown(s, stopped, log)
+		return ended(served(err), log)
+	case sig = <-signals:
+	case sig = <-lost:
 	}
-	return ended(err, log)
+	log.Info("stopping; a second signal ends the process at once", zap.Stringer("signal", sig))
+	go dieAtSecond(signals)
+	return ended(shutdown(s, stopped, log), log)
 }
 
 // ended makes the exit code of how the server ended; err is nil for a clean stop.
@@ -213,7 +241,8 @@ func dieAtSecond(signals <-chan os.Signal) {
 	}
 }
 
-// describe says which mode the configuration leads to, and how to open a server that serves this machine only.
+// describe says which mode the configuration leads to, how to open a server that serves this machine only, and which keys
+// change nothing.
 func describe(cfg *conf.Config, log *zap.Logger) {
 	switch {
 	case cfg.Ensemble != nil:
@@ -226,6 +255,9 @@ func describe(cfg *conf.Config, log *zap.Logger) {
 			" to serve others, write a file with dataDir, clientPort and clientPortAddress=0.0.0.0 and name it as argument")
 	default:
 		log.Info("Either no config or no quorum defined in config, running in standalone mode")
+	}
+	if len(cfg.WithoutEffect) > 0 {
+		log.Info("some keys of the configuration have no effect in this version", zap.Strings("keys", cfg.WithoutEffect))
 	}
 }
 

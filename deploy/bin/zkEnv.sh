@@ -1,5 +1,6 @@
 # What the scripts beside it have in common: they source it with their own path in $0. It finds the binary, the folder of
-# the configuration and that of the log.
+# the configuration and that of the log. Where there is a bash, the script goes on in it: zookeeper-env.sh and java.env are
+# often written for it.
 #
 #   ZABRA       the binary; without it zabra beside the scripts, then on the PATH
 #   ZOOCFGDIR   the folder of zoo.cfg; without it conf or etc/zookeeper beside the folder of the scripts, or --config
@@ -7,6 +8,10 @@
 #   ZOO_LOG_DIR where the output of a server in the background goes, logs beside the folder of the scripts
 #
 # zookeeper-env.sh and java.env in the folder of the configuration are sourced.
+
+if [ -z "$BASH_VERSION" ] && command -v bash >/dev/null 2>&1; then
+  exec bash "$0" "$@"
+fi
 
 zoo_self=$(readlink -f "$0" 2>/dev/null) || zoo_self=$0
 ZOOBINDIR=$(cd "$(dirname "$zoo_self")" && pwd)

@@ -57,6 +57,15 @@ running() {
   kill -0 "$1" 2>/dev/null && ! grep -q '^State:[[:space:]]*Z' "/proc/$1/status" 2>/dev/null
 }
 
+# ours tells whether the process with that number is a server: the number in a file that was left behind may belong to
+# anything by now. Where the system does not tell, it is.
+ours() {
+  [ ! -r "/proc/$1/cmdline" ] || grep -q -e QuorumPeerMain -e zabra "/proc/$1/cmdline"
+}
+
+# answers tells whether a server answers on the client port of the configuration.
+answers() { "$ZABRA" health --timeout=1s --config "$ZOOCFG" >/dev/null 2>&1; }
+
 # pause waits a tenth of a second, or a second where sleep knows whole ones only.
 pause() { sleep 0.1 2>/dev/null || sleep 1; }
 
@@ -65,9 +74,16 @@ start() {
   set_files
   mkdir -p "$(dirname "$ZOOPIDFILE")" "$ZOO_LOG_DIR" || exit 1
   printf 'Starting zookeeper ... '
-  if [ -f "$ZOOPIDFILE" ] && running "$(cat "$ZOOPIDFILE")"; then
-    echo "already running as process $(cat "$ZOOPIDFILE")."
-    exit 1
+  if [ -f "$ZOOPIDFILE" ]; then
+    pid=$(cat "$ZOOPIDFILE")
+    if running "$pid" && ours "$pid"; then
+      echo "already running as process $pid."
+      exit 1
+    fi
+  fi
+  stranger=
+  if answers; then
+    stranger=yes # on the port that the server needs: what answers below is not the server
   fi
   # shellcheck disable=SC2086 # the flags are words
   nohup "$ZABRA" server $flags "$ZOOCFG" >"$out" 2>&1 </dev/null &
@@ -77,11 +93,20 @@ start() {
     kill "$pid"
     exit 1
   fi
-  sleep 1
+  # A server that has much data to load is given up waiting for, not given up.
+  tries=0
+  while running "$pid" && [ "$tries" -lt 100 ]; do
+    if [ -z "$stranger" ] && answers; then
+      break
+    fi
+    pause
+    tries=$((tries + 1))
+  done
   if running "$pid"; then
     echo STARTED
     return
   fi
+  rm -f "$ZOOPIDFILE"
   echo "FAILED TO START"
   echo "The end of $out:" >&2
   tail -n 5 "$out" >&2
@@ -97,8 +122,13 @@ stop() {
     return
   fi
   pid=$(cat "$ZOOPIDFILE")
-  kill "$pid" 2>/dev/null
   rm -f "$ZOOPIDFILE"
+  if running "$pid" && ! ours "$pid"; then
+    echo "process $pid is another program, and is left alone: the server had ended before" >&2
+    echo STOPPED
+    return
+  fi
+  kill "$pid" 2>/dev/null
   tries=0
   while running "$pid" && [ "$tries" -lt 150 ]; do
     pause

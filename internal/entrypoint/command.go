@@ -14,6 +14,9 @@ var StandIns = []string{"zkServer.sh", "zkCli.sh", "zkCleanup.sh"}
 type Program struct {
 	// IsVerb knows the verbs.
 	IsVerb func(name string) bool
+	// Positional picks the arguments of a server that are neither flags nor values of flags. An error is for the server to
+	// tell.
+	Positional func(serverArgs []string) ([]string, error)
 	// Dirs finds dataLogDir and dataDir in a configuration file.
 	Dirs func(config string) (logDir, dataDir string, err error)
 }
@@ -26,7 +29,7 @@ func (s *Settings) Command(args []string, p Program) ([]string, error) {
 	}
 	switch {
 	case len(args) == 0:
-		return s.server(nil), nil
+		return s.server(nil, p), nil
 	case filepath.Base(args[0]) == "zkServer.sh":
 		return s.zkServer(args[1:])
 	case filepath.Base(args[0]) == "zkCli.sh":
@@ -35,9 +38,9 @@ func (s *Settings) Command(args []string, p Program) ([]string, error) {
 		logDir, dataDir, err := p.Dirs(s.ConfigPath())
 		return slices.Concat([]string{"purge", logDir, dataDir}, args[1:]), err
 	case strings.HasPrefix(args[0], "-") && args[0] != "-h" && args[0] != "--help":
-		return s.server(args), nil
-	case args[0] == "server" && !slices.ContainsFunc(args[1:], func(a string) bool { return !strings.HasPrefix(a, "-") }):
-		return s.server(args[1:]), nil
+		return s.server(args, p), nil
+	case args[0] == "server":
+		return s.server(args[1:], p), nil
 	case strings.HasPrefix(args[0], "-"), p.IsVerb(args[0]):
 		return args, nil
 	}
@@ -45,9 +48,13 @@ func (s *Settings) Command(args []string, p Program) ([]string, error) {
 		args[0], strings.Join(StandIns, ", "))
 }
 
-// server is a server with the flags, on zoo.cfg.
-func (s *Settings) server(flags []string) []string {
-	return slices.Concat([]string{"server"}, flags, []string{s.ConfigPath()})
+// server is a server with the arguments, on zoo.cfg if they name nothing else.
+func (s *Settings) server(args []string, p Program) []string {
+	line := slices.Concat([]string{"server"}, args)
+	if positional, err := p.Positional(args); err != nil || len(positional) > 0 {
+		return line
+	}
+	return append(line, s.ConfigPath())
 }
 
 // zkServer understands the command line of zkServer.sh.

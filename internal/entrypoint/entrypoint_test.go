@@ -1,6 +1,8 @@
 package entrypoint
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -161,11 +163,29 @@ func TestPrepare(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 2000, again.TickTimeMs)
 	require.EqualValues(t, 2, again.MyID)
+	for name, mode := range map[string]fs.FileMode{"conf/zoo.cfg": 0o640, "data/myid": 0o644} {
+		info, err := os.Stat(filepath.Join(root, name))
+		require.NoError(t, err)
+		require.Equal(t, mode, info.Mode(), "%s: zoo.cfg may hold passwords", name)
+	}
 	for _, dir := range []string{"conf", "data"} {
 		entries, err := os.ReadDir(filepath.Join(root, dir))
 		require.NoError(t, err)
 		require.Len(t, entries, 1, "no temporary files are left")
 	}
+}
+
+// TestCreateReplacesNothing: a file that came into being meanwhile is left alone.
+func TestCreateReplacesNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "myid")
+	require.NoError(t, create(path, "1\n", 0o644))
+	require.ErrorIs(t, create(path, "2\n", 0o644), fs.ErrExist)
+	text, err := keep(path, "2\n", 0o644)
+	require.NoError(t, err)
+	require.Equal(t, "1\n", text)
+	entries, err := os.ReadDir(filepath.Dir(path))
+	require.NoError(t, err)
+	require.Len(t, entries, 1, "no temporary files are left")
 }
 
 // TestPrepareWithMountedFiles: a zoo.cfg and a myid of the operator's own need no variables and bring no notes.
@@ -198,6 +218,20 @@ func TestCommand(t *testing.T) {
 		IsVerb: func(name string) bool {
 			return name == "server" || name == "version" || name == "health" || name == "check-conf"
 		},
+		// A server here has the flags -x VALUE and --bad, which is refused.
+		Positional: func(args []string) (positional []string, err error) {
+			for i := 0; i < len(args); i++ {
+				switch {
+				case args[i] == "--bad":
+					return nil, errors.New("unknown flag")
+				case args[i] == "-x":
+					i++
+				case !strings.HasPrefix(args[i], "-"):
+					positional = append(positional, args[i])
+				}
+			}
+			return positional, nil
+		},
 		Dirs: func(config string) (string, string, error) { return "/log/of" + config, "/data/of" + config, nil },
 	}
 	tests := []struct{ args, want string }{
@@ -206,6 +240,10 @@ func TestCommand(t *testing.T) {
 		{"server", "server " + cfg},
 		{"zabra server -Da=b", "server -Da=b " + cfg},
 		{"-Dzookeeper.snapCount=7 --log-format=json", "server -Dzookeeper.snapCount=7 --log-format=json " + cfg},
+		{"server -x value", "server -x value " + cfg},
+		{"-x value", "server -x value " + cfg},
+		{"-x value /x/zoo.cfg", "server -x value /x/zoo.cfg"},
+		{"server --bad value", "server --bad value"},
 		{"server /x/zoo.cfg", "server /x/zoo.cfg"},
 		{"server 2181 /data", "server 2181 /data"},
 		{"zkServer.sh start-foreground", "server " + cfg},

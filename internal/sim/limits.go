@@ -23,6 +23,8 @@ const (
 	opsMin         = 200
 	faultsMin      = 5
 	faultsExtended = 120 * second
+	// servedFirst is which of a server's steps look at requests first: every third.
+	servedFirst = 3
 	// strikeAgain is when a fault that found nothing to hit tries again.
 	strikeAgain = 250 * millisecond
 	// livenessBound is how long after the end of the faults a leader must serve, all servers must be level, and every

@@ -65,6 +65,7 @@ type process struct {
 	status      zab.Status
 	inputs      []zab.Input
 	stepPlanned bool
+	steps       int
 	wakeAt      Micros
 	disk        disk
 	conns       map[zab.ConnID]*connEnd

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"zabra/server/replica"
 	"zabra/zab"
 	"zabra/zab/zxid"
 )
@@ -33,7 +34,21 @@ func (s *server) step() {
 	}
 	inputs := s.inputs
 	s.inputs = nil
+	// A server that is busy looks at its requests before it hears what else has happened.
+	if s.steps++; s.steps%servedFirst == 0 {
+		rd := s.replica.Serve(s.now())
+		s.carryOut(&rd)
+	}
 	rd := s.replica.Step(s.now(), inputs)
+	s.carryOut(&rd)
+	s.resumeClients()
+	s.planWake(rd.WakeAtMs)
+	s.disk.kick()
+	s.w.checkRecoverable()
+}
+
+// carryOut does what the replica asks for.
+func (s *server) carryOut(rd *replica.Ready) {
 	before := s.status
 	s.status = rd.Status
 	s.w.trace.mix(uint64(s.status.LastCommitted) ^ uint64(s.status.LastProposed)<<20 ^ uint64(s.status.Role)<<60)
@@ -53,10 +68,6 @@ func (s *server) step() {
 		c.Owner().(*clientConn).flush()
 	}
 	s.changeRole(before)
-	s.resumeClients()
-	s.planWake(rd.WakeAtMs)
-	s.disk.kick()
-	s.w.checkRecoverable()
 }
 
 // planWake takes a step at the latest when the replica asks for it.

@@ -1,5 +1,7 @@
 package storage
 
+import "time"
+
 // Limits and sizes. Those marked "on disk" are part of the file formats and may never change.
 const (
 	// fileHeaderBytes is the length of the header of logs and snapshots (on disk).
@@ -55,6 +57,8 @@ const (
 	snappyBlockBytes    = 32 << 10
 	snappyBlockBytesMax = 1 << 20
 
+	// syncWarnDefault is ZooKeeper's default of how long a sync takes that counts as slow.
+	syncWarnDefault = time.Second
 	// snapshotSizeFactorDefault is ZooKeeper's, logServedBytes the size up to which the log is handed on whatever the size
 	// of the snapshot: reading it costs less than everything around a transfer.
 	snapshotSizeFactorDefault = 0.33

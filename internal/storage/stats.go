@@ -29,11 +29,21 @@ type statsKeeper struct {
 	mu struct {
 		sync.Mutex
 		Stats
+		warn time.Duration
 	}
-	warn time.Duration
 }
 
-func (k *statsKeeper) init(warn time.Duration) { k.warn = warn }
+func (k *statsKeeper) init(warn time.Duration) { k.mu.warn = warn }
+
+// SetSyncWarn changes Config.SyncWarn while the store is in use; 0 is the default. Any goroutine may call it.
+func (s *Store) SetSyncWarn(warn time.Duration) {
+	if warn <= 0 {
+		warn = syncWarnDefault
+	}
+	s.stats.mu.Lock()
+	defer s.stats.mu.Unlock()
+	s.stats.mu.warn = warn
+}
 
 // Stats returns the counters. Any goroutine may ask.
 func (s *Store) Stats() Stats {
@@ -59,7 +69,7 @@ func (k *statsKeeper) synced(d time.Duration) {
 		st.SyncMax = max(st.SyncMax, d)
 		st.SyncLast = d
 		st.SyncHistogram[bucket]++
-		if d >= k.warn {
+		if d >= k.mu.warn {
 			st.SyncsSlow++
 		}
 	})

@@ -204,7 +204,7 @@ func (cfg Config) withDefaults() (Config, error) {
 		cfg.SnapshotSizeFactor = snapshotSizeFactorDefault
 	}
 	if cfg.SyncWarn <= 0 {
-		cfg.SyncWarn = time.Second
+		cfg.SyncWarn = syncWarnDefault
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now

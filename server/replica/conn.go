@@ -84,8 +84,8 @@ type Conn struct {
 	out struct {
 		sync.Mutex
 		enc   jute.Encoder
-		fin   bool // close once everything is written
-		large bool // the last output did not fit into a small buffer
+		fin   bool  // close once everything is written
+		class uint8 // of the buffer that the last output needed
 		stats connStats
 	}
 
@@ -149,8 +149,8 @@ func (c *Conn) Touch(now Now) {
 	}
 }
 
-// Closed tells that the socket is gone. Watches go with it, the session lives on. Requests in flight are still carried
-// out. It may be called more than once, from any goroutine.
+// Closed tells that the socket is gone. Watches go with it, the session lives on. Requests that were received are still
+// carried out. It may be called more than once, from any goroutine.
 func (c *Conn) Closed() {
 	if !c.closed.CompareAndSwap(false, true) {
 		return
@@ -168,12 +168,12 @@ func (c *Conn) Closed() {
 
 // Output takes everything that is to be written and leaves spare, which may be nil, as the new outbox. With fin the
 // connection ends when those bytes are out. Writers must not overtake one another: the caller sees to it that one writes at a
-// time, and gives the memory to Release.
+// time, and gives the memory to ReleaseOutput.
 func (c *Conn) Output(spare []byte) (out []byte, fin bool) {
 	c.out.Lock()
 	out, fin = c.out.enc.Bytes(), c.out.fin
 	if len(out) > 0 {
-		c.out.large = len(out) > smallBufferBytes
+		c.out.class = bufferClass(len(out))
 	}
 	c.out.enc.Reset(spare[:0])
 	c.out.Unlock()
@@ -183,7 +183,7 @@ func (c *Conn) Output(spare []byte) (out []byte, fin bool) {
 // outbox returns the outbox, with room for an answer. out is locked.
 func (c *Conn) outbox() *jute.Encoder {
 	if e := &c.out.enc; cap(e.Bytes()) == 0 {
-		e.Reset(borrowBuffer(c.out.large))
+		e.Reset(borrowBuffer(c.out.class))
 	}
 	return &c.out.enc
 }
@@ -347,7 +347,7 @@ func (c *Conn) receiveSASL(xid int32, body []byte, now Now) (Verdict, error) {
 	return c.answerInTurn(item{kind: itemSASL, op: wire.OpSASL, xid: xid, recvMs: now.MonoMs}, now), nil
 }
 
-// enqueue puts a request into the line and tells the stepping goroutine.
+// enqueue puts a request into the line. Whoever called Receive sees to a step.
 func (c *Conn) enqueue(it item) Verdict {
 	c.nextSeq++
 	it.seq = c.nextSeq

@@ -1,7 +1,7 @@
 // Package replica is one server without its sockets, its disk and its clock: it decides, the shell around it does.
 //
 // The way through it: Conn.Receive takes a request (on the connection's own goroutine) and answers plain reads at once;
-// everything else waits in the connection's FIFO until Replica.Step (on the one stepping goroutine) makes a transaction
+// everything else waits in the connection's FIFO until Replica.Step (one goroutine at a time: the stepping goroutine) makes a transaction
 // of it (prepWrite), and, when the broadcast says that it is committed and durable, applies it and answers (applyEntry).
 // What Step wants done (entries to write, messages to send, connections to flush) is in the Ready that it returns.
 //

@@ -55,10 +55,14 @@ func (r *Replica) forward(c *Conn, it *item) {
 
 // sendRequest gathers the requests of a step: they leave together, in front of whatever else is sent.
 func (r *Replica) sendRequest(req zab.Request) {
-	if r.requestBytes += len(req.Body); r.requestBytes > requestBatchBytesMax {
-		r.sendRequests()
-		r.requestBytes = len(req.Body)
+	size := requestCostBytes + len(req.Body)
+	for _, id := range req.Identities {
+		size += requestCostBytes + len(id.Scheme) + len(id.ID)
 	}
+	if r.requestBytes+size > requestBatchBytesMax {
+		r.sendRequests()
+	}
+	r.requestBytes += size
 	r.requests = append(r.requests, req)
 }
 

@@ -14,13 +14,10 @@ const (
 	// forwardedBytesMax bounds the bytes of a learner's requests that the leader has not answered; one request alone may
 	// be larger. It is half of what the queue of the connection to the leader holds.
 	forwardedBytesMax = 32 << 20
-	// requestBatchBytesMax bounds the records of the requests that go to the leader in one message; a single one may be larger.
-	requestBatchBytesMax = 1 << 20
-	// smallBufferBytes and largeBufferBytes are the sizes of the buffers that outboxes borrow; largeBufferKeptMax is up to which
-	// size one that has grown is kept for others.
-	smallBufferBytes   = 2 << 10
-	largeBufferBytes   = 16 << 10
-	largeBufferKeptMax = 128 << 10
+	// requestBatchBytesMax bounds the requests that go to the leader in one message; a single one may be larger.
+	requestBatchBytesMax = 256 << 10
+	// requestCostBytes is what a request counts in that beside its record, and each of its identities beside its text.
+	requestCostBytes = 64
 	// outFlushBytes is the size of the outbox at which a reader has to write it out before it takes the next frame.
 	outFlushBytes = 256 << 10
 	// outBytesMax is the backlog of replies and events at which a client that does not read is cut off. A single reply

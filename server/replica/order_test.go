@@ -243,3 +243,54 @@ func TestDigestsOfThePastAreRemembered(t *testing.T) {
 	require.Equal(t, zxid.Zxid(256), list[1].Zxid)
 	require.NotEqual(t, list[0].Digest, list[1].Digest)
 }
+
+// Paths that no node has, though they split into a parent and a name as the path of one does.
+func TestWeakPathsNameNoNode(t *testing.T) {
+	w := newWorld(t, nil)
+	cl := w.connect()
+	require.Equal(t, wire.CodeOK, cl.call(wire.OpCreate, create("/a")).Err)
+	require.Equal(t, wire.CodeOK, cl.call(wire.OpCreate, create("/a/b")).Err)
+	for _, path := range []string{"//a", "/a//b", "//a/b", "a/b", "/a/", "//"} {
+		for _, op := range []wire.Op{wire.OpDelete, wire.OpDeleteContainer} {
+			rp := cl.call(op, &wire.PathVersionRequest{Path: []byte(path), Version: -1})
+			require.NotEqual(t, wire.CodeOK, rp.Err, "%v %q", op, path)
+		}
+		for _, part := range []wire.MultiOp{
+			{Op: wire.OpDelete, Path: []byte(path), Version: -1},
+			{Op: wire.OpSetData, Path: []byte(path), Version: -1},
+			{Op: wire.OpCheck, Path: []byte(path), Version: -1},
+			{Op: wire.OpCreate, Create: wire.CreateTTLRequest{Path: []byte(path), ACL: wire.OpenACL, TTL: -1}},
+		} {
+			cl.call(wire.OpMulti, multi{part})
+		}
+		require.Equal(t, wire.CodeOK, cl.exists("/a"), path)
+		require.Equal(t, wire.CodeOK, cl.exists("/a/b"), path)
+		require.Equal(t, w.r.pending.digest, w.r.Tree().Digest(), path)
+	}
+	require.Zero(t, w.r.Stats().DigestMismatches)
+	replayed(t, w)
+}
+
+// A client may send its last requests and go: they were received, so they are carried out, in order.
+func TestRequestsOfAConnectionThatIsGoneAreCarriedOut(t *testing.T) {
+	w := newWorld(t, nil)
+	gone, other := w.connect(), w.connect()
+	gone.send(wire.OpCreate, create("/left"))
+	gone.send(wire.OpCreate, &wire.CreateRequest{Path: []byte("/left/e"), ACL: wire.OpenACL, Flags: wire.FlagEphemeral})
+	gone.send(wire.OpSetData, &wire.SetDataRequest{Path: []byte("/left"), Data: []byte("last"), Version: 0})
+	gone.c.Closed()
+	w.settle()
+	require.Equal(t, wire.CodeOK, other.exists("/left/e"))
+	n, ok := w.r.Tree().Find([]byte("/left"))
+	require.True(t, ok)
+	require.Equal(t, []byte("last"), w.r.Tree().Data(n))
+
+	last := w.connect()
+	last.send(wire.OpCreate, &wire.CreateRequest{Path: []byte("/left/f"), ACL: wire.OpenACL, Flags: wire.FlagEphemeral})
+	last.send(wire.OpCloseSession, nil)
+	last.c.Closed()
+	w.settle()
+	require.Equal(t, wire.CodeNoNode, other.exists("/left/f"))
+	require.Zero(t, w.r.outstanding.Load())
+	require.Zero(t, w.r.queuedBytes.Load())
+}

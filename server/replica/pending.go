@@ -109,7 +109,8 @@ func (v *pendingView) getChild(parent *pendingNode, path []byte) (pendingNode, b
 		return *n, n.exists
 	}
 	_, name := znode.SplitPath(path)
-	if parent.node == 0 || len(name) == 0 {
+	slash := len(path) - len(name) - 1
+	if parent.node == 0 || len(name) == 0 || slash == 1 { // "//x", which is no path, splits as "/x" does
 		return v.get(path)
 	}
 	n, ok := v.tree.Child(parent.node, name)

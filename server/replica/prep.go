@@ -107,7 +107,7 @@ func (r *Replica) transact(w *write, h *session.Handle) bool {
 	if code != wire.CodeOK {
 		txn = znode.Txn{Type: wire.OpError, Err: code}
 	}
-	if txn.Type != wire.OpMulti { // whose operations have a node each
+	if code == wire.CodeOK && w.op != wire.OpMulti { // whose operations have a node each
 		r.hint = o.hint
 	}
 	r.propose(w.session, w.cxid, &txn, w.origin)

@@ -74,7 +74,7 @@ func replayed(t require.TestingT, w *world) {
 
 func randomPath(rt *rapid.T) []byte {
 	return []byte(rapid.SampledFrom([]string{
-		"/a", "/b", "/a/x", "/a/y", "/b/x", "/a/x/1", "/zookeeper/q", "/", "", "/a/", "/c",
+		"/a", "/b", "/a/x", "/a/y", "/b/x", "/a/x/1", "/zookeeper/q", "/", "", "/a/", "/c", "//a", "/a//x",
 	}).Draw(rt, "path"))
 }
 

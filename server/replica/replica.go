@@ -71,7 +71,7 @@ type Replica struct {
 	parked      []*Conn // have writes that wait until the leader has answered others
 	// forwardedBytes are those of the requests, and of the identities with them, that the leader has not answered.
 	forwardedBytes int
-	// requests are to be sent to the leader with the next message, requestBytes is what their records take.
+	// requests are to be sent to the leader with the next message, requestBytes is what they take.
 	requests     []zab.Request
 	requestBytes int
 	lastIDs      receivedIDs
@@ -211,6 +211,24 @@ func (r *Replica) Step(now Now, inputs []zab.Input) Ready {
 		r.sendRequests()
 		r.collect()
 	}
+	r.publish()
+	r.out.Flush, r.out.WakeAtMs = r.takeDirty(), r.wakeAtMs()
+	return r.out
+}
+
+// Serve makes transactions of the requests that wait, or sends them to the leader, and nothing else: the next Step follows
+// soon. For the server it is still the time of the last step, so that no deadline passes before what has come in is heard.
+// Its Ready is as that of Step. It belongs to the stepping goroutine.
+func (r *Replica) Serve(now Now) Ready {
+	r.now.WallMs = now.WallMs
+	r.dirty = r.dirty[:0]
+	r.out.clear()
+	for _, c := range r.takeInbox() {
+		r.serve(c)
+	}
+	r.askBarrier()
+	r.sendRequests()
+	r.collect()
 	r.publish()
 	r.out.Flush, r.out.WakeAtMs = r.takeDirty(), r.wakeAtMs()
 	return r.out

@@ -21,6 +21,13 @@ func (r *Replica) put(c *Conn) {
 	r.inbox.mu.Unlock()
 }
 
+// HasRequests tells, from any goroutine, whether connections wait for a step.
+func (r *Replica) HasRequests() bool {
+	r.inbox.mu.Lock()
+	defer r.inbox.mu.Unlock()
+	return len(r.inbox.conns) > 0
+}
+
 func (r *Replica) takeInbox() []*Conn {
 	r.inbox.mu.Lock()
 	conns := r.inbox.conns
@@ -52,6 +59,11 @@ func (r *Replica) takeDirty() []*Conn {
 func (r *Replica) serve(c *Conn) {
 	switch {
 	case c.closed.Load():
+		// What was received is carried out, though nobody will hear of it: a client may send its last request and go.
+		if !c.cut && c.session.Load() != nil {
+			c.takeIn()
+			r.prepare(c)
+		}
 		r.forget(c)
 		return
 	case c.cut: // read before its reader knew

@@ -64,7 +64,7 @@
 //	33  ACK-NEWLEADER           [epoch, zxid]
 //	 5  PING                    [round]
 //	34  PONG                    [round, touches]
-//	 1  REQUEST                 [server, conn, seq, session, cxid, opcode, identities, body]
+//	 1  REQUEST                 [requests]
 //	35  REFUSED                 [server, conn, seq, code]
 //	 7  SYNC                    [id]
 //	36  SYNCED                  [id, zxid]
@@ -84,7 +84,9 @@
 //     length of the payload (4), payload. The zxids ascend, the first is after the message's; no payload is empty.
 //   - ends: byte string of up to 64 zxids (8 bytes each) that ascend up to the last zxid.
 //   - touches: byte string, for each session its id (8 bytes), timeout (4) and age (4).
-//   - identities: array of strings: scheme, id, scheme, id, ...; at most 1024 identities.
+//   - requests: byte string, one request after the other, at least one: server, conn and seq of its origin, session (8 bytes
+//     each), cxid and opcode (4 each), number of identities (2), for each length (4) and text of scheme and id, length of the record
+//     (4), record. At most 1024 identities; ffff stands for those of the request before, and has to where they are the same.
 //
 // The CHUNKs of a snapshot follow its SNAP, with other frames in between if need be, and are at most 1 MiB long each. The
 // file ends where offset and length reach its size; an empty chunk is allowed there only.

@@ -21,8 +21,6 @@ const (
 	requestFixedBytes = requestHeadBytes + 4
 	// touchBytes is the length of a touch: session, timeout, age.
 	touchBytes = 8 + 4 + 4
-	// lengthBytesMax is the longest encoding of the type and length of a string, byte string or array in a body.
-	lengthBytesMax = 5
 
 	// identitiesMax bounds the identities that come with a request.
 	identitiesMax = 1024

@@ -161,5 +161,12 @@ func (d *decoder) forget() {
 	}
 }
 
-// Buffered reports whether more than the frames that Next has returned has arrived. It may be a part of a frame.
-func (r *Reader) Buffered() bool { return r.r.Buffered() > 0 }
+// Ready reports whether the next frame has arrived in full, so that Next does not wait. One that is longer than the Reader's
+// buffer never has.
+func (r *Reader) Ready() bool {
+	if r.r.Buffered() < headerBytes {
+		return false
+	}
+	head, _ := r.r.Peek(4)
+	return uint64(r.r.Buffered()) >= headerBytes+uint64(binary.BigEndian.Uint32(head))
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"os"
+	"strings"
+
+	"go.uber.org/zap"
+
+	"zabra/conf"
+	"zabra/server"
+)
+
+// reloading lets a running server take up its configuration again when SIGHUP comes. The zero value never does.
+type reloading struct {
+	hangups <-chan os.Signal
+	// load reads the configuration as the start did.
+	load  func() (*conf.Config, error)
+	level zap.AtomicLevel
+	// terminal is where the log goes, if that was a terminal at the start; nil otherwise.
+	terminal *os.File
+}
+
+// run takes up the configuration at each SIGHUP until ctx ends. When the terminal that the server was started on goes away,
+// SIGHUP means that: it is handed to lost, and run returns.
+func (r *reloading) run(ctx context.Context, s *server.Server, log *zap.Logger, lost chan<- os.Signal) {
+	for {
+		select {
+		case sig := <-r.hangups:
+			if r.terminal != nil && !isTerminal(r.terminal) {
+				lost <- sig
+				return
+			}
+			r.again(s, log)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// again loads the configuration, and has the server take what can change while it runs. A faulty one changes nothing.
+func (r *reloading) again(s *server.Server, log *zap.Logger) {
+	cfg, err := r.load()
+	logFaults(cfg, err, log)
+	if err != nil {
+		log.Error("the configuration has faults, so nothing has changed; correct it and send SIGHUP again")
+		return
+	}
+	taken, needRestart := s.Reconfigure(cfg)
+	level := levelOf(cfg)
+	r.level.SetLevel(min(level, r.level.Level())) // who switches it on or off sees the lines either way
+	defer r.level.SetLevel(level)
+	if len(taken) > 0 {
+		log.Info("configuration loaded again", zap.Strings("taken", texts(taken)))
+	} else {
+		log.Info("configuration loaded again; it has nothing new that a running server takes")
+	}
+	if len(needRestart) > 0 {
+		names := make([]string, len(needRestart))
+		for i, c := range needRestart {
+			names[i] = c.Key
+		}
+		log.Warn("changed, takes effect at a restart: "+strings.Join(names, ", "), zap.Strings("changes", texts(needRestart)))
+	}
+}
+
+func texts(changes []conf.Change) []string {
+	lines := make([]string, len(changes))
+	for i, c := range changes {
+		lines[i] = c.String()
+	}
+	return lines
+}
+
+// logFaults tells what was noticed about a configuration, and all that is wrong with it.
+func logFaults(cfg *conf.Config, err error, log *zap.Logger) {
+	for _, w := range warningsOf(cfg, err) {
+		log.Warn(w.String())
+	}
+	if err != nil {
+		for line := range strings.SplitSeq(err.Error(), "\n") {
+			log.Error(line)
+		}
+	}
+}

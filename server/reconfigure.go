@@ -1,0 +1,26 @@
+package server
+
+import (
+	"time"
+
+	"zabra/conf"
+)
+
+// Reconfigure takes from cfg, a valid configuration, what can change while the server runs: the limits on connections, the
+// timeout of those without a session, the four-letter words, what counts as a slow sync, and how many snapshots a purge
+// leaves. Sessions and connections that are there stay, also above a lower limit. taken is what has changed, needRestart
+// what differs from the configuration in force and is left as it is. The level of the log is among taken; it belongs to
+// whoever made the log. One goroutine at a time may call it, and any may serve meanwhile.
+func (s *Server) Reconfigure(cfg *conf.Config) (taken, needRestart []conf.Change) {
+	running := s.live.Load()
+	taken, needRestart = conf.Reload(running, cfg)
+	cfg = conf.Take(running, cfg)
+	s.live.Store(cfg)
+	s.conns.limit(cfg)
+	s.store.SetSyncWarn(syncWarn(cfg))
+	return taken, needRestart
+}
+
+func syncWarn(cfg *conf.Config) time.Duration {
+	return time.Duration(cfg.FsyncWarningThresholdMs) * time.Millisecond
+}
