@@ -20,6 +20,10 @@ import (
 const benchLong = `Loads any server that speaks the ZooKeeper protocol, measures how it answers, and removes what it has created. The result
 goes to stdout, a line of progress to stderr if that is a terminal. Ctrl-C ends the measurement early.
 
+Everything happens below --root, and nothing is changed there that is not from zabra bench: a run is refused if the node
+exists before it, unless it is empty or holds only what earlier runs have left. Those are fill, runs with --keep, and runs
+that were killed or lost their servers; zabra cli deleteall removes it.
+
 Workloads:
   get, exists  read one of --nodes nodes
   children     list a folder of --children names
@@ -38,14 +42,14 @@ server. With --rate it is an open loop: requests are due at fixed times and late
 in every request it delays; a lost connection counts as errors, and its session goes on with the next server.
 
 A server admits a limited number of connections from one address, 60 unless maxClientCnxns says otherwise: raise it for more
-sessions. The exit code is 1 if the run fails, also when a server does not answer for 30 seconds; the result then tells what
-was measured until then.`
+sessions. The exit code is 1 if the run fails, also when a server does not answer for 30 seconds, and if nodes could not be
+removed again; the result then tells what was measured until then.`
 
 const benchExample = `  zabra bench get --sessions 32
   zabra bench set --servers 10.0.0.1:2181,10.0.0.2:2181,10.0.0.3:2181 --sessions 256 --data-bytes 1024
   zabra bench mixed --reads 90 --duration 30s --format markdown
   zabra bench set --rate 5000 --duration 60s --timeline 1s --format json
-  zabra bench create --count 100000 --warmup 0s --pid $(pidof zabra)`
+  zabra bench create --count 100000 --warmup 0s --pid $(pgrep -d, -x zabra)`
 
 func newBench() *cobra.Command {
 	c := bench.Default("")
@@ -100,7 +104,7 @@ func benchFlags(cmd *cobra.Command, c *bench.Config) {
 	f.IntVar(&c.ChildrenPerNode, "children", c.ChildrenPerNode, "children: names in an answer")
 	f.IntVar(&c.Watches, "watches", c.Watches, "watch: nodes that each session watches")
 	f.DurationVar(&c.Hold, "hold", c.Hold, "idle: how long the sessions are held")
-	f.StringVar(&c.Root, "root", c.Root, "node below which everything happens")
+	f.StringVar(&c.Root, "root", c.Root, "node below which everything happens; it must not exist, or be empty, or be from earlier runs")
 	f.BoolVar(&c.Keep, "keep", c.Keep, "leave the nodes that were created")
 	f.DurationVar(&c.Timeline, "timeline", c.Timeline, "interval of the timeline in the JSON result; 0 is none")
 	f.IntSliceVar(&c.PIDs, "pid", nil, "process ids `PID,...` of servers on this machine, to tell what they use")

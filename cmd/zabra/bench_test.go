@@ -12,6 +12,7 @@ import (
 
 	"zabra/internal/bench"
 	"zabra/server/servertest"
+	"zabra/wire"
 )
 
 func TestBench(t *testing.T) {
@@ -60,24 +61,41 @@ func TestBenchRefuses(t *testing.T) {
 // Ctrl-C ends the measurement, with a result and without the nodes.
 func TestBenchInterrupted(t *testing.T) {
 	server := servertest.Start(t)
-	cmd := program(t, "bench", "get", "--servers", server.Addr(), "--duration", "1h", "--warmup", "0s", "--sessions", "2", "--format", "json")
+	cmd := program(t, "bench", "set", "--servers", server.Addr(), "--nodes", "1", "--duration", "1h", "--warmup", "0s", "--sessions", "2", "--format", "json")
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	require.NoError(t, cmd.Start())
+	t.Cleanup(func() { _ = cmd.Process.Kill() })
 	c := server.Client(t)
 	loaded := func() bool {
-		_, _, err := c.GetData(t.Context(), "/zabra-bench/nodes/001023", false)
-		return err == nil
+		stat, err := c.Exists(t.Context(), "/zabra-bench/nodes/000000", false)
+		return err == nil && stat.Version > 0
 	}
-	for end := time.Now().Add(deadline); !loaded() && time.Now().Before(end); time.Sleep(time.Millisecond) {
-	}
+	require.Eventually(t, loaded, deadline, time.Millisecond)
 	require.NoError(t, cmd.Process.Signal(syscall.SIGINT))
 	require.NoError(t, cmd.Wait(), stderr.String())
 	_, err := c.Exists(t.Context(), "/zabra-bench", false)
-	require.Error(t, err)
-	if stdout.Len() > 0 { // otherwise it was caught while it prepared
-		require.NoError(t, json.Unmarshal(stdout.Bytes(), &bench.Result{}))
+	require.ErrorIs(t, err, wire.CodeNoNode)
+	var res bench.Result
+	require.NoError(t, json.Unmarshal(stdout.Bytes(), &res))
+	require.Positive(t, res.Operations)
+	require.Empty(t, stderr.String())
+}
+
+// The nodes of others are refused, with what to do.
+func TestBenchForeignRoot(t *testing.T) {
+	server := servertest.Start(t)
+	c := server.Client(t)
+	for _, path := range []string{"/app", "/app/folders", "/app/folders/theirs"} {
+		_, err := c.Create(t.Context(), path, []byte("data"), wire.OpenACL, 0)
+		require.NoError(t, err)
 	}
+	code, stdout, stderr := execute("bench", "children", "--servers", server.Addr(), "--root", "/app", "--count", "5", "--warmup", "0s")
+	require.Equal(t, exitFailure, code)
+	require.Empty(t, stdout)
+	require.Equal(t, "zabra bench: preparing: /app/folders is not from zabra bench, nothing was changed: choose a --root that does not exist, or is empty\n", stderr)
+	_, err := c.Exists(t.Context(), "/app/folders/theirs", false)
+	require.NoError(t, err)
 }
 
 func TestBenchProgress(t *testing.T) {

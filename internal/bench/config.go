@@ -54,7 +54,8 @@ type Config struct {
 	Watches int
 	// ChildrenPerNode is how many names an answer of Children has.
 	ChildrenPerNode int
-	// Root is the node below which everything happens.
+	// Root is the node below which everything happens. Before the run it must not exist, or be empty, or hold nothing but
+	// what earlier runs have left: otherwise the run is refused and changes nothing.
 	Root string
 	// Timeline is the length of an interval of Result.Timeline; 0 is no timeline.
 	Timeline time.Duration
@@ -142,7 +143,7 @@ func (c *Config) Check() error {
 		"--timeline %v: it must not be negative, and give at most %d intervals", c.Timeline, intervalsMax)
 	wrong(c.SessionTimeout < time.Millisecond || c.SessionTimeout > math.MaxInt32*time.Millisecond,
 		"--session-timeout %v: it must be between 1ms and 596h", c.SessionTimeout)
-	wrong(!validRoot(c.Root), "--root %q: it must be a path such as /zabra-bench, below /", c.Root)
+	wrong(!validRoot(c.Root), "--root %q: it must be a path such as /zabra-bench, below / and not in /zookeeper", c.Root)
 	return errors.Join(faults...)
 }
 
@@ -153,8 +154,12 @@ func (c *Config) nodesMax() int {
 	return nodesMax
 }
 
-// validRoot tells paths that can be a node: absolute, not the root itself, without empty names and control characters.
+// validRoot tells paths that can be a node: absolute, not the root itself, without empty names and control characters. What
+// servers keep for themselves is out of bounds.
 func validRoot(path string) bool {
+	if path == "/zookeeper" || strings.HasPrefix(path, "/zookeeper/") {
+		return false
+	}
 	name, ok := strings.CutPrefix(path, "/")
 	if !ok || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r > '~' }) {
 		return false

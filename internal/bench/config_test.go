@@ -43,6 +43,8 @@ func TestCheck(t *testing.T) {
 		{"--timeline 1ns", func(c *Config) { c.Timeline = 1 }},
 		{"--session-timeout 0s", func(c *Config) { c.SessionTimeout = 0 }},
 		{`--root "/"`, func(c *Config) { c.Root = "/" }},
+		{`--root "/zookeeper"`, func(c *Config) { c.Root = "/zookeeper" }},
+		{`--root "/zookeeper/quota"`, func(c *Config) { c.Root = "/zookeeper/quota" }},
 		{`--root "a/b"`, func(c *Config) { c.Root = "a/b" }},
 		{`--root "/a//b"`, func(c *Config) { c.Root = "/a//b" }},
 		{`--root "/\x01"`, func(c *Config) { c.Root = "/\x01" }},

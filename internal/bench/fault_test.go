@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"context"
 	"net"
 	"os"
 	"os/exec"
@@ -25,10 +26,30 @@ func fakeLoad(portable bool, fakes ...*fake) Config {
 // preparing is how many requests fakeLoad makes on a server before the load.
 const preparing = 15
 
-// await returns when a server has taken so many requests.
-func (f *fake) await(requests int64) {
-	for ; f.requests.Load() < requests; time.Sleep(time.Millisecond) {
+// waitMax bounds everything that the tests wait for.
+const waitMax = 30 * time.Second
+
+// await returns when a server has taken so many requests, or the test is over.
+func (f *fake) await(ctx context.Context, requests int64) {
+	for ; f.requests.Load() < requests && ctx.Err() == nil; time.Sleep(time.Millisecond) {
 	}
+}
+
+// bounded is the context of a run that must not go on for ever, whatever becomes of it.
+func bounded(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), waitMax)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// refusing is an address where connections are refused. Its port stays taken as long as the test runs: it is that of the
+// near end of a connection.
+func refusing(t *testing.T) string {
+	t.Helper()
+	conn, err := net.Dial("tcp4", startFake(t).addr())
+	require.NoError(t, err)
+	t.Cleanup(func() { conn.Close() })
+	return conn.LocalAddr().String()
 }
 
 // pollers runs a test with each poller.
@@ -44,11 +65,12 @@ func TestStuck(t *testing.T) {
 		f := startFake(t)
 		c := fakeLoad(rate > 0, f)
 		c.Duration, c.Rate, c.SilenceMax = time.Hour, rate, 500*time.Millisecond
+		ctx := bounded(t)
 		go func() {
-			f.await(500)
+			f.await(ctx, 500)
 			f.silent.Store(true)
 		}()
-		res, err := Run(t.Context(), c)
+		res, err := Run(ctx, c)
 		require.ErrorContains(t, err, "no answer for")
 		require.GreaterOrEqual(t, res.Operations, int64(500-preparing-c.Sessions*c.Outstanding))
 		require.Less(t, res.DurationSeconds, 60.0)
@@ -59,10 +81,8 @@ func TestStuck(t *testing.T) {
 func TestNoServer(t *testing.T) {
 	silent := startFake(t)
 	silent.silent.Store(true)
-	refusing := startFake(t)
-	refusing.admits.Store(0)
-	gone := startFake(t)
-	gone.listener.Close()
+	full := startFake(t)
+	full.admits.Store(0)
 	other, err := net.Listen("tcp4", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer other.Close()
@@ -78,8 +98,8 @@ func TestNoServer(t *testing.T) {
 	}()
 	for _, tc := range []struct{ name, addr, want string }{
 		{"silent", silent.addr(), "i/o timeout"},
-		{"refusing", refusing.addr(), "maxClientCnxns"},
-		{"gone", gone.addr(), "connection refused"},
+		{"refusing", full.addr(), "maxClientCnxns"},
+		{"gone", refusing(t), "connection refused"},
 		{"another protocol", other.Addr().String(), "does not seem to be a ZooKeeper server"},
 		{"no port", "127.0.0.1:nonsense", "unknown port"},
 	} {
@@ -116,11 +136,12 @@ func TestConnectionLost(t *testing.T) {
 		f := startFake(t)
 		c := fakeLoad(portable, f)
 		c.Duration = time.Hour
+		ctx := bounded(t)
 		go func() {
-			f.await(500)
+			f.await(ctx, 500)
 			f.cut()
 		}()
-		res, err := Run(t.Context(), c)
+		res, err := Run(ctx, c)
 		require.ErrorContains(t, err, f.addr())
 		require.Positive(t, res.Operations)
 	})
@@ -145,11 +166,12 @@ func TestStallShows(t *testing.T) {
 	c := fakeLoad(false, f)
 	c.Sessions, c.Outstanding = 2, 2
 	c.Rate, c.Duration = 1000, 600*time.Millisecond
+	ctx := bounded(t)
 	go func() {
-		f.await(200)
+		f.await(ctx, 200)
 		f.stall(stall)
 	}()
-	res, err := Run(t.Context(), c)
+	res, err := Run(ctx, c)
 	require.NoError(t, err)
 	require.EqualValues(t, 600, res.Operations)
 	require.Zero(t, res.Errors)
@@ -167,15 +189,16 @@ func TestReconnect(t *testing.T) {
 		a, b := startFake(t), startFake(t)
 		c := fakeLoad(portable, a, b)
 		c.Rate, c.Count = 2000, 1000
+		ctx := bounded(t)
 		go func() {
-			a.await(200)
+			a.await(ctx, 200)
 			a.listener.Close()
 			a.gate.Lock() // what is on its way stays unanswered
 			defer a.gate.Unlock()
-			a.await(a.requests.Load() + 4)
+			a.await(ctx, a.requests.Load()+4)
 			a.cut()
 		}()
-		res, err := Run(t.Context(), c)
+		res, err := Run(ctx, c)
 		require.NoError(t, err)
 		require.EqualValues(t, 1000, res.Operations+res.Errors)
 		require.Positive(t, res.Errors)
@@ -198,12 +221,13 @@ func TestUsage(t *testing.T) {
 	c := fakeLoad(false, f)
 	c.Duration, c.PIDs = 100*time.Millisecond, []int{os.Getpid(), child.Process.Pid}
 	c.Warmup = 20 * time.Millisecond
+	ctx := bounded(t)
 	go func() {
-		f.await(100)
+		f.await(ctx, 100)
 		child.Process.Kill()
 		child.Wait()
 	}()
-	res, err := Run(t.Context(), c)
+	res, err := Run(ctx, c)
 	require.NoError(t, err)
 	require.Positive(t, res.Server.RSSMiB)
 	require.GreaterOrEqual(t, res.Server.CPUSeconds, 0.0)
@@ -212,4 +236,34 @@ func TestUsage(t *testing.T) {
 	c.PIDs = []int{child.Process.Pid}
 	_, err = Run(t.Context(), c)
 	require.ErrorContains(t, err, "--pid")
+}
+
+// Who interrupts a run hears of the nodes that could not be removed, with what was measured.
+func TestInterruptedAndLeft(t *testing.T) {
+	f := startFake(t)
+	c := fakeLoad(false, f)
+	c.Duration, c.Keep = time.Hour, false
+	ctx, cancel := context.WithCancel(bounded(t))
+	go func() {
+		f.await(ctx, 500)
+		f.admits.Store(0) // the session that would clean up is refused
+		cancel()
+	}()
+	res, err := Run(ctx, c)
+	require.NotErrorIs(t, err, ErrInterrupted)
+	require.ErrorContains(t, err, "nodes of this run stay below /zabra-bench")
+	require.Positive(t, res.Operations)
+
+	// One that has made nothing yet has nothing to tell.
+	const admits = 10
+	f.silent.Store(true)
+	f.admits.Store(admits)
+	again, cancelAgain := context.WithCancel(bounded(t))
+	go func() {
+		for ; f.admits.Load() == admits && again.Err() == nil; time.Sleep(time.Millisecond) {
+		}
+		cancelAgain()
+	}()
+	_, err = Run(again, c)
+	require.ErrorIs(t, err, ErrInterrupted)
 }

@@ -23,6 +23,11 @@ const (
 	// writeBytesMax bounds what is put together for one write, but for a single request.
 	writeBytesMax = 1 << 20
 
+	// portableBytes bounds what the portable poller keeps in memory for a socket, in and out each.
+	portableBytes = 1 << 20
+	// dialMax bounds an attempt of the portable poller to connect.
+	dialMax = 30 * time.Second
+
 	// openingMax is how many connections a thread opens at a time: more would not fit into the backlog of a listener.
 	openingMax = 64
 	// foldersNodes is how many nodes of a fill stand in one folder.

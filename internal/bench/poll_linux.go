@@ -124,7 +124,7 @@ func (p *epoll) read(s *session, b []byte) (int, error) {
 
 func (p *epoll) write(s *session, b []byte) (int, error) {
 	data := unsafe.Pointer(unsafe.SliceData(b))
-	n, _, errno := syscall.RawSyscall6(syscall.SYS_SENDTO, uintptr(s.fd), uintptr(data), uintptr(len(b)), unix.MSG_NOSIGNAL, 0, 0)
+	n, _, errno := syscall.RawSyscall6(unix.SYS_SENDTO, uintptr(s.fd), uintptr(data), uintptr(len(b)), unix.MSG_NOSIGNAL, 0, 0)
 	if errno != 0 {
 		return 0, again("write", errno)
 	}

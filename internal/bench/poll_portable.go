@@ -7,12 +7,6 @@ import (
 	"time"
 )
 
-const (
-	// portableBytes bounds what is kept in memory for a socket, in and out each.
-	portableBytes = 1 << 20
-	dialMax       = 30 * time.Second
-)
-
 // portable is the poller of systems that have no other: goroutines for each socket fill and empty buffers. It costs more
 // than epoll, and does the same.
 type portable struct {

@@ -50,7 +50,7 @@ func (r *run) prepareNodes(c *control) error {
 			}
 		}
 	}
-	if err := r.folder(c, r.Root); err != nil {
+	if err := r.claim(c); err != nil {
 		return err
 	}
 	switch r.Workload {
@@ -63,57 +63,122 @@ func (r *run) prepareNodes(c *control) error {
 	case Fill:
 		return r.plainFolders(c, r.Root+fillDir, (r.Nodes+foldersNodes-1)/foldersNodes)
 	case Lock:
-		return r.folder(c, r.dir())
+		return r.marked(c, r.dir())
 	case Watch:
-		if err := r.folder(c, r.dir()); err != nil {
-			return err
-		}
 		return r.numberedNodes(c, r.dir(), r.Watches)
 	}
 	return nil
 }
 
+// mark is the data of every node that this package makes directly below the root, and so tells them from the nodes of
+// others.
+const mark = "made by zabra bench"
+
+// claim makes the root. One that exists is taken only if it is empty, or if all that stands in it carries the mark: then
+// it is from fill, from a run that kept its nodes or could not remove them, or from one that is under way. In any other,
+// nodes of the workload could be somebody's.
+func (r *run) claim(c *control) error {
+	made := len(r.made)
+	if err := r.marked(c, r.Root); err != nil || len(r.made) > made {
+		return err
+	}
+	children, err := childrenOf(c, r.Root)
+	if err != nil {
+		return err
+	}
+	for _, child := range children {
+		ours, err := isMarked(c, child)
+		if err != nil {
+			return err
+		}
+		if !ours {
+			return fmt.Errorf("%s is not from zabra bench, nothing was changed: choose a --root that does not exist, or is empty", child)
+		}
+	}
+	return nil
+}
+
+// isMarked tells whether a node carries the mark. One that was removed meanwhile is nobody's.
+func isMarked(c *control, path string) (bool, error) {
+	code, body, err := c.call(wire.OpGetData, &wire.PathWatchRequest{Path: []byte(path)})
+	switch {
+	case err != nil:
+		return false, err
+	case code == wire.CodeNoNode:
+		return true, nil
+	case code == wire.CodeNoAuth: // who made it has locked others out, as this package never does
+		return false, nil
+	case code != wire.CodeOK:
+		return false, fmt.Errorf("data of %s: %w", path, code)
+	}
+	var reply wire.DataReply
+	d := jute.NewDecoder(body, len(body))
+	if reply.Decode(&d); d.Err() != nil {
+		return false, fmt.Errorf("data of %s: %w", path, d.Err())
+	}
+	return string(reply.Data) == mark, nil
+}
+
 // folder makes one node, unless it is there, and remembers what this run has made.
 func (r *run) folder(c *control, path string) error {
-	return r.nodes(c, 1, nil, func(int) string { return path })
+	_, err := r.create(c, 1, nil, func(int) string { return path })
+	return err
 }
 
-// plainFolders makes a folder with n numbered folders.
+// marked is folder for a node that carries the mark.
+func (r *run) marked(c *control, path string) error {
+	_, err := r.create(c, 1, []byte(mark), func(int) string { return path })
+	return err
+}
+
+// plainFolders makes a marked node with n numbered folders.
 func (r *run) plainFolders(c *control, dir string, n int) error {
-	if err := r.folder(c, dir); err != nil {
+	if err := r.marked(c, dir); err != nil {
 		return err
 	}
-	return r.nodes(c, n, nil, func(i int) string { return fmt.Sprintf("%s/%0*d", dir, numberDigits, i) })
+	_, err := r.create(c, n, nil, func(i int) string { return fmt.Sprintf("%s/%0*d", dir, numberDigits, i) })
+	return err
 }
 
-// numberedNodes makes a folder with n numbered nodes that have data.
+// numberedNodes makes a marked node with n numbered ones that have data.
 func (r *run) numberedNodes(c *control, dir string, n int) error {
-	if err := r.folder(c, dir); err != nil {
+	if err := r.marked(c, dir); err != nil {
 		return err
 	}
-	return r.nodes(c, n, r.data, func(i int) string { return fmt.Sprintf("%s/%0*d", dir, numberDigits, i) })
+	return r.nodes(c, n, func(i int) string { return fmt.Sprintf("%s/%0*d", dir, numberDigits, i) })
 }
 
-// listedFolders makes the folders that Children lists. They may be there with other children, from a run that has kept
-// them: those would make other answers, so they go.
+// listedFolders makes the folders that Children lists. They are this run's alone: those of another may have other names.
 func (r *run) listedFolders(c *control) error {
-	dir := r.Root + foldersDir
-	if err := removeTree(c, dir); err != nil {
-		return err
-	}
-	if err := r.plainFolders(c, dir, r.folders()); err != nil {
+	if err := r.plainFolders(c, r.dir(), r.folders()); err != nil {
 		return err
 	}
 	per := r.ChildrenPerNode
-	return r.nodes(c, r.folders()*per, nil, func(i int) string {
-		return fmt.Sprintf("%s/%0*d/%0*d", dir, numberDigits, i/per, numberDigits, i%per)
+	_, err := r.create(c, r.folders()*per, nil, func(i int) string {
+		return fmt.Sprintf("%s/%0*d/%0*d", r.dir(), numberDigits, i/per, numberDigits, i%per)
+	})
+	return err
+}
+
+// nodes makes n nodes with the data of the run. Those that an earlier run has left get the data, too.
+func (r *run) nodes(c *control, n int, path func(i int) string) error {
+	exist, err := r.create(c, n, r.data, path)
+	if err != nil {
+		return err
+	}
+	return c.all(len(exist), func(i int) (wire.Op, wire.Record) {
+		return wire.OpSetData, &wire.SetDataRequest{Path: []byte(path(exist[i])), Data: r.data, Version: -1}
+	}, func(i int, code wire.Code) error {
+		if code != wire.CodeOK {
+			return fmt.Errorf("set %s: %w", path(exist[i]), code)
+		}
+		return nil
 	})
 }
 
-// nodes makes n nodes. Those that exist get the data.
-func (r *run) nodes(c *control, n int, data []byte, path func(i int) string) error {
-	var exist []int
-	err := c.all(n, func(i int) (wire.Op, wire.Record) {
+// create makes n nodes and remembers them. It returns which of them exist already.
+func (r *run) create(c *control, n int, data []byte, path func(i int) string) (exist []int, err error) {
+	err = c.all(n, func(i int) (wire.Op, wire.Record) {
 		return wire.OpCreate, &wire.CreateRequest{Path: []byte(path(i)), Data: data, ACL: wire.OpenACL}
 	}, func(i int, code wire.Code) error {
 		switch code {
@@ -126,17 +191,7 @@ func (r *run) nodes(c *control, n int, data []byte, path func(i int) string) err
 		}
 		return nil
 	})
-	if err != nil || data == nil {
-		return err
-	}
-	return c.all(len(exist), func(i int) (wire.Op, wire.Record) {
-		return wire.OpSetData, &wire.SetDataRequest{Path: []byte(path(exist[i])), Data: data, Version: -1}
-	}, func(i int, code wire.Code) error {
-		if code != wire.CodeOK {
-			return fmt.Errorf("set %s: %w", path(exist[i]), code)
-		}
-		return nil
-	})
+	return exist, err
 }
 
 // tidy removes what the run has made. Nodes that somebody else has put below stay, with those above them.
@@ -144,22 +199,26 @@ func (r *run) tidy(ctx context.Context) error {
 	if r.Keep || len(r.made) == 0 || r.Workload == Fill {
 		return nil
 	}
+	if err := r.removeMade(ctx); err != nil {
+		return fmt.Errorf("nodes of this run stay below %s, remove them with zabra cli deleteall: cleaning up: %w", r.Root, err)
+	}
+	return nil
+}
+
+func (r *run) removeMade(ctx context.Context) error {
 	c, err := r.dialAny(ctx)
 	if err != nil {
-		return fmt.Errorf("cleaning up: %w", err)
+		return err
 	}
 	defer c.close()
 	// What a workload creates itself is not in the list, but all below a node of the run alone.
 	if slices.Contains(r.made, r.dir()) {
 		if err := removeTree(c, r.dir()); err != nil {
-			return fmt.Errorf("cleaning up: %w", err)
+			return err
 		}
 	}
 	slices.Reverse(r.made) // what is below goes first
-	if err := removeAll(c, r.made, func(string) {}); err != nil {
-		return fmt.Errorf("cleaning up: %w", err)
-	}
-	return nil
+	return removeAll(c, r.made, func(string) {})
 }
 
 // dialAny opens a session on the first server that gives one: a run may have outlived some.

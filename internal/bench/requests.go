@@ -9,9 +9,8 @@ import (
 
 // Nodes of the workloads, below the root.
 const (
-	nodesDir   = "/nodes"   // nodes/000123, what is read and set
-	foldersDir = "/folders" // folders/000123/000004, what is listed
-	fillDir    = "/fill"    // fill/000123/000456, what fill creates and leaves
+	nodesDir = "/nodes" // nodes/000123, what is read and set
+	fillDir  = "/fill"  // fill/000123/000456, what fill creates and leaves
 )
 
 // maker appends one request of a session, that is due or sent at that time. The ordinal counts the requests of the run
@@ -38,7 +37,7 @@ func (t *thread) maker() maker {
 	case Exists:
 		return t.numbered(newTemplate(wire.OpExists, &wire.PathWatchRequest{Path: node}), r.Nodes)
 	case Children:
-		folder := []byte(r.Root + foldersDir + "/" + number)
+		folder := []byte(r.dir() + "/" + number)
 		return t.numbered(newTemplate(wire.OpGetChildren, &wire.PathWatchRequest{Path: folder}), r.folders())
 	case Mixed:
 		gets, sets := t.numbered(get, r.Nodes), t.numbered(set, r.Nodes)

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// ErrInterrupted says that a run was ended from outside. What was measured until then is the result.
+// ErrInterrupted says that a run was ended from outside, and has cleaned up. What was measured until then is the result.
 var ErrInterrupted = errors.New("bench: interrupted")
 
 var errSilent = errors.New("no answer for too long")
@@ -115,10 +115,11 @@ func (r *run) resolve(ctx context.Context) error {
 // all is the whole of a run.
 func (r *run) all(ctx context.Context) error {
 	if err := r.prepare(ctx); err != nil {
+		left := r.tidyBriefly()
 		if ctx.Err() != nil {
-			err = ErrInterrupted
+			return cmp.Or(left, ErrInterrupted)
 		}
-		return errors.Join(err, r.tidyBriefly())
+		return errors.Join(err, left)
 	}
 	defer r.closeThreads()
 	if err := r.makeThreads(); err != nil {
@@ -139,20 +140,19 @@ func (r *run) all(ctx context.Context) error {
 	if err := r.parallel(func(t *thread) error { return t.finish() }); err != nil {
 		return errors.Join(fmt.Errorf("closing the sessions: %w", err), r.tidyBriefly())
 	}
+	// Who ends a run has to hear of nodes that stay: that counts for more than the interruption, which he knows of.
+	err = r.tidy(context.WithoutCancel(ctx))
 	if ctx.Err() != nil {
-		err = ErrInterrupted
+		return cmp.Or(err, ErrInterrupted)
 	}
-	return errors.Join(err, r.tidy(context.WithoutCancel(ctx)))
+	return err
 }
 
-// tidyBriefly cleans up after a failure, which the server may not be able to take part in. Only the failure counts.
+// tidyBriefly cleans up after a failure, which the server may not be able to take part in.
 func (r *run) tidyBriefly() error {
 	ctx, cancel := context.WithTimeout(context.Background(), tidyMax)
 	defer cancel()
-	if err := r.tidy(ctx); err != nil {
-		return fmt.Errorf("nodes of this run stay below %s: %w", r.Root, err)
-	}
-	return nil
+	return r.tidy(ctx)
 }
 
 func (r *run) makeThreads() error {

@@ -14,6 +14,7 @@ import (
 
 	"zabra/server/client"
 	"zabra/server/servertest"
+	"zabra/wire"
 )
 
 // small is a configuration for the test's server: a known number of requests, no warm-up, everything kept to be looked at.
@@ -89,8 +90,9 @@ func TestWorkloads(t *testing.T) {
 			require.Equal(t, 3*count, versions(t, c, nodes(t, c, root), 100))
 		}},
 		{Children, func(c *Config) { c.ChildrenPerNode = 7 }, func(t *testing.T, c *client.Client, root string, res *Result) {
-			require.Len(t, children(t, c, root+"/folders"), 3)
-			require.Len(t, children(t, c, root+"/folders/000002"), 7)
+			folders := ownDir(t, c, root, Children)
+			require.Len(t, children(t, c, folders), 3)
+			require.Len(t, children(t, c, folders+"/000002"), 7)
 		}},
 		{Create, nil, func(t *testing.T, c *client.Client, root string, res *Result) {
 			var created []string
@@ -200,6 +202,90 @@ func TestNodesThatExist(t *testing.T) {
 		require.Equal(t, errors, res.ErrorCodes)
 		require.EqualValues(t, 20, res.Operations+res.Errors)
 	}
+}
+
+// What others have made is neither changed nor removed, whatever it is called.
+func TestForeignNodes(t *testing.T) {
+	server := servertest.Start(t)
+	c := server.Client(t)
+	var before []wire.Stat
+	foreign := []string{"/app", "/app/folders", "/app/folders/000000", "/app/nodes", "/app/nodes/000000"}
+	for _, path := range foreign {
+		_, err := c.Create(t.Context(), path, []byte("theirs"), wire.OpenACL, 0)
+		require.NoError(t, err)
+	}
+	for _, path := range foreign {
+		stat, err := c.Exists(t.Context(), path, false)
+		require.NoError(t, err)
+		before = append(before, stat)
+	}
+	for _, workload := range Workloads {
+		cfg := small(workload, server.Addr())
+		cfg.Root, cfg.Keep = "/app", false
+		_, err := Run(t.Context(), cfg)
+		require.ErrorContains(t, err, "is not from zabra bench, nothing was changed: choose a --root", workload)
+	}
+	for i, path := range foreign {
+		stat, err := c.Exists(t.Context(), path, false)
+		require.NoError(t, err)
+		require.Equal(t, before[i], stat, path)
+	}
+
+	// One foreign child among our own is enough, and so is one that cannot be read.
+	cfg := small(Get, server.Addr())
+	_, err := Run(t.Context(), cfg)
+	require.NoError(t, err)
+	locked := []wire.ACL{{Perms: wire.PermAll, Scheme: "digest", ID: "bob:x"}}
+	_, err = c.Create(t.Context(), cfg.Root+"/theirs", []byte(mark), locked, 0)
+	require.NoError(t, err)
+	_, err = Run(t.Context(), cfg)
+	require.ErrorContains(t, err, cfg.Root+"/theirs is not from zabra bench")
+	require.NoError(t, c.Delete(t.Context(), cfg.Root+"/theirs", -1))
+	_, err = Run(t.Context(), cfg)
+	require.NoError(t, err)
+}
+
+// A root that is there and empty is used, and stays as it is.
+func TestEmptyRoot(t *testing.T) {
+	server := servertest.Start(t)
+	c := server.Client(t)
+	_, err := c.Create(t.Context(), "/mine", []byte("data"), wire.OpenACL, 0)
+	require.NoError(t, err)
+	for _, workload := range []string{Children, Set, Create} {
+		cfg := small(workload, server.Addr())
+		cfg.Root, cfg.Keep = "/mine", false
+		_, err := Run(t.Context(), cfg)
+		require.NoError(t, err)
+		require.Empty(t, children(t, c, "/mine"))
+	}
+	data, stat, err := c.GetData(t.Context(), "/mine", false)
+	require.NoError(t, err)
+	require.Equal(t, "data", string(data))
+	require.Zero(t, stat.Version)
+}
+
+// What fill, a kept and an interrupted run leave behind is no obstacle to any workload, on the same server and root.
+func TestAfterAnotherRun(t *testing.T) {
+	server := servertest.Start(t)
+	c := server.Client(t)
+	left := small(Fill, server.Addr())
+	_, err := Run(t.Context(), left)
+	require.NoError(t, err)
+	for _, workload := range []string{Children, Set, Create} {
+		left.Workload = workload
+		_, err := Run(t.Context(), left)
+		require.NoError(t, err)
+	}
+	before := children(t, c, left.Root)
+	require.Len(t, before, 4)
+	for _, workload := range Workloads {
+		cfg := small(workload, server.Addr())
+		cfg.Keep, cfg.Count, cfg.Hold = false, 30, time.Millisecond
+		_, err := Run(t.Context(), cfg)
+		require.NoError(t, err, workload)
+		require.ElementsMatch(t, before, children(t, c, left.Root), workload)
+	}
+	require.Len(t, children(t, c, left.Root+"/nodes"), 20)
 }
 
 // The time bounds a run too, and the timeline tells all of it.

@@ -13,7 +13,7 @@ func aclCommands() []*command {
 	return []*command{
 		{name: "getAcl", usage: "[-s] path", argsMin: 1, run: getACL, flags: []flag{flagStat}},
 		{name: "setAcl", usage: "[-s] [-v version] [-R] path acl", argsMin: 2, run: setACL, flags: []flag{
-			flagStat, {name: "v", value: "version", help: "Set with an expected version"}, {name: "R", help: "Set for the whole subtree"},
+			flagStat, {name: "v", value: "version", help: "Only if the list has this version"}, {name: "R", help: "Set for the whole subtree"},
 		}},
 		{name: "addauth", usage: "scheme auth", argsMin: 1, path: -1, run: addAuth},
 		{name: "whoami", path: -1, run: whoAmI},
@@ -31,7 +31,7 @@ func getACL(c *call) error {
 		return err
 	}
 	for i := range acl {
-		fmt.Fprintf(c.out, "'%s,'%s\n: %s\n", acl[i].Scheme, acl[i].ID, permText(acl[i].Perms))
+		fmt.Fprintf(c.out, "'%s,'%s\n: %s\n", c.shown(acl[i].Scheme), c.shown(acl[i].ID), permText(acl[i].Perms))
 	}
 	if c.flags.has("s") {
 		printStat(c.out, &st)
@@ -104,7 +104,7 @@ func whoAmI(c *call) error {
 	}
 	lines := []string{"Auth scheme: User"}
 	for _, w := range who {
-		lines = append(lines, w.Scheme+": "+w.User)
+		lines = append(lines, c.shown(w.Scheme+": "+w.User))
 	}
 	fmt.Fprintln(c.out, strings.Join(lines, "\n"))
 	return nil

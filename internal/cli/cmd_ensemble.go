@@ -3,8 +3,6 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strconv"
 	"strings"
 
@@ -133,12 +131,7 @@ func (c *call) reconfigRequest() (*wire.ReconfigRequest, error) {
 
 // readMembers takes the lines about servers, groups and weights from a dynamic configuration file.
 func readMembers(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", fmt.Errorf("Error processing %s: %w", path, err)
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, configFileBytesMax))
+	data, err := readSmall(path)
 	if err != nil {
 		return "", fmt.Errorf("Error processing %s: %w", path, err)
 	}

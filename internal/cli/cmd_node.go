@@ -16,7 +16,9 @@ var (
 )
 
 func nodeCommands() []*command {
+	// The texts of get and set are those of zkCli: their usages are compared with what it printed.
 	version := flag{name: "v", value: "version", help: "Set with an expected version"}
+	onlyVersion := flag{name: "v", value: "version", help: "Only if the node has this version"}
 	return []*command{
 		{name: "create", usage: "[-s] [-e] [-c] [-t ttl] path [data] [acl]", argsMin: 1, run: create, flags: []flag{
 			{name: "s", help: "Number the node"}, {name: "e", help: "End with the session"}, {name: "c", help: "Make a container"},
@@ -32,7 +34,7 @@ func nodeCommands() []*command {
 		{name: "ls", usage: "[-s] [-w] [-R] path", argsMin: 1, run: ls, flags: []flag{
 			flagStat, flagWatch, {name: "R", help: "List the whole subtree"},
 		}},
-		{name: "delete", usage: "[-v version] path", argsMin: 1, run: deleteNode, flags: []flag{version}},
+		{name: "delete", usage: "[-v version] path", argsMin: 1, run: deleteNode, flags: []flag{onlyVersion}},
 		{name: "deleteall", usage: "path [-b batch size]", argsMin: 1, run: deleteAll, flags: []flag{
 			{name: "b", value: "size", help: "Delete this many nodes with one request"},
 		}},

@@ -12,9 +12,6 @@ import (
 	"zabra/wire"
 )
 
-// diffChunk is how many nodes' data diff holds in memory at a time, of each side.
-const diffChunk = 1000
-
 // side is one of two subtrees that are compared.
 type side struct {
 	sess *session
@@ -117,7 +114,7 @@ func (c *call) compare(a, b *side) (found int, err error) {
 	}
 	slices.Sort(both)
 	bar := c.bar("nodes compared", len(both))
-	for chunk := range slices.Chunk(both, diffChunk) {
+	for chunk := range slices.Chunk(both, diffChunkNodes) {
 		if err := c.compareChunk(a, b, chunk, lines); err != nil {
 			return 0, err
 		}
@@ -207,12 +204,12 @@ func aclTexts(acl []wire.ACL) string {
 
 // printDifference prints a line: + and - for nodes that only the second or the first side has, ~ for those that differ.
 func (c *call) printDifference(what, path string) {
-	line, col := "~ "+path+"  "+what, colourWarning
+	line, col := c.shown("~ "+path+"  "+what), colourWarning
 	switch what {
 	case "+":
-		line, col = "+ "+path, colourAdded
+		line, col = c.shown("+ "+path), colourAdded
 	case "-":
-		line, col = "- "+path, colourRemoved
+		line, col = c.shown("- "+path), colourRemoved
 	}
 	if c.opt.Color {
 		line = colour(col, line)

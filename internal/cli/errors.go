@@ -83,10 +83,10 @@ func describe(err error, path string) string {
 	case code == wire.CodeOK:
 		return err.Error()
 	case code == wire.CodeReconfigInProgress:
-		return "Another reconfiguration is in progress -- concurrent reconfigs not supported (yet)"
+		return "another reconfiguration is in progress: try again when it is done"
 	case code == wire.CodeNewConfigNoQuorum:
-		return "No quorum of new config is connected and up-to-date with the leader of last commmitted config - " +
-			"try invoking reconfiguration after new servers are connected and synced"
+		return "no quorum of the new configuration is connected and level with the leader: start the new servers, " +
+			"and try again when they are synced"
 	case sentences[code] != "" && path != "":
 		return fmt.Sprintf(sentences[code], path)
 	}

@@ -102,13 +102,32 @@ func relative(root, path string) string {
 	return path[len(root):]
 }
 
+// exportFile is where an export goes, "-" for stdout.
+func exportFile(args []string) string {
+	if len(args) > 1 {
+		return args[1]
+	}
+	return "-"
+}
+
+// isDocument tells whether a command writes an export to stdout.
+func isDocument(words []string) bool {
+	if len(words) == 0 {
+		return false
+	}
+	cmd := lookupCommand(words[0])
+	if cmd == nil || cmd.name != "export" {
+		return false
+	}
+	_, args, err := parseFlags(cmd.flags, words[1:])
+	return err == nil && exportFile(args) == "-"
+}
+
 // export writes a subtree to a file or to stdout.
 func export(c *call) error {
-	file := "-"
-	if len(c.args) > 1 {
-		file = c.args[1]
-	}
+	file := exportFile(c.args)
 	if file == "-" {
+		defer c.document.Store(c.document.Swap(true))
 		w := bufio.NewWriter(c.out)
 		return errors.Join(c.exportTo(w, c.args[0]), w.Flush())
 	}
@@ -137,6 +156,9 @@ func (c *call) exportTo(w io.Writer, root string) error {
 		return err
 	}
 	nodes, ephemerals := withoutEphemerals(top.flatten())
+	if len(nodes) == 0 {
+		return fmt.Errorf("%s is an ephemeral node, which ends with its session: there is nothing to export", root)
+	}
 	head, err := json.Marshal(exportHead{exportFormat, exportVersion, root})
 	if err != nil {
 		return err
@@ -162,6 +184,9 @@ func (c *call) exportTo(w io.Writer, root string) error {
 		return err
 	})
 	bar.end()
+	if err == nil && written == 0 { // it was removed since it was found
+		err = &opError{path: root, err: wire.CodeNoNode}
+	}
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"zabra/server/client"
 	"zabra/wire"
@@ -23,6 +25,8 @@ type importedNode struct {
 	parent bool // the file has children of it
 	exists bool
 	keep   bool // it stays as it is
+	// refused is whether the server would not create it or set its data.
+	refused bool
 }
 
 // readExport reads a whole export, to be put below root; with an empty root, where it came from.
@@ -114,14 +118,12 @@ func importFile(c *call) error {
 	}
 	root = nodes[0].path
 	nodes = slices.DeleteFunc(nodes, func(n *importedNode) bool { return n.keep })
-	if err := c.createNodes(nodes, hold); err != nil {
-		// What is there gets its own lists all the same, even after Ctrl-C.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), finishMax)
-		defer cancel()
-		c.ctx = ctx
-		return errors.Join(err, c.finishACLs(nodes, true))
+	sent, err := c.createNodes(nodes, hold)
+	left := c.finishACLs(nodes[:sent], finishMax)
+	if left != nil && c.ctx.Err() != nil {
+		printError(c.err, left) // of a command that was interrupted nothing else is told
 	}
-	if err := c.finishACLs(nodes, false); err != nil {
+	if err := errors.Join(err, left); err != nil {
 		return err
 	}
 	overwritten := 0
@@ -161,12 +163,15 @@ func (c *call) findExisting(nodes []*importedNode) error {
 }
 
 // holdingACL lets only this session's own address in. Parents have it while their children are made, because their own
-// list may not let this session make any.
+// list may not let this session make any. It is nil if the server does not tell the address.
 func (c *call) holdingACL() ([]wire.ACL, error) {
 	zk, err := c.sess.connection(c.ctx, false)
 	var who []wire.ClientInfo
 	if err == nil {
 		who, err = zk.WhoAmI(c.ctx)
+	}
+	if errors.Is(err, wire.CodeUnimplemented) { // servers before 3.7, which close the connection behind the answer
+		err = c.sess.answers(c.ctx)
 	}
 	if err != nil {
 		return nil, &opError{err: err}
@@ -186,11 +191,13 @@ func (n *importedNode) held() bool {
 	})
 }
 
-// createNodes makes the nodes, or sets their data if they exist.
-func (c *call) createNodes(nodes []*importedNode, hold []wire.ACL) error {
+// createNodes makes the nodes, or sets their data if they exist. It returns how many of them a server may have heard of.
+func (c *call) createNodes(nodes []*importedNode, hold []wire.ACL) (sent int, err error) {
 	bar := c.bar("nodes imported", len(nodes))
 	defer bar.end()
-	return c.sess.pipeline(c.ctx, len(nodes), func(i int) (wire.Op, wire.Record) {
+	done := 0
+	err = c.sess.pipeline(c.ctx, len(nodes), func(i int) (wire.Op, wire.Record) {
+		sent = i + 1
 		n := nodes[i]
 		path := []byte(c.sess.inside(n.path))
 		if n.exists {
@@ -202,23 +209,82 @@ func (c *call) createNodes(nodes []*importedNode, hold []wire.ACL) error {
 		}
 		return wire.OpCreate, &wire.CreateRequest{Path: path, Data: n.data, ACL: acl, Flags: wire.FlagPersistent}
 	}, func(i int, answer *client.Call) error {
-		bar.add(1)
 		if answer.Err != nil {
-			return fmt.Errorf("%w\nthe import ended after %d of %d nodes", &opError{path: nodes[i].path, err: answer.Err}, i, len(nodes))
+			nodes[i].refused = true
+			return &opError{path: nodes[i].path, err: answer.Err}
 		}
+		done++
+		bar.add(1)
 		return nil
 	})
+	if err != nil {
+		err = fmt.Errorf("%w\nthe import ended after %d of %d nodes", err, done, len(nodes))
+	}
+	return sent, err
 }
 
-// finishACLs sets the lists that could not be set before. After a failure some nodes may not exist.
-func (c *call) finishACLs(nodes []*importedNode, failed bool) error {
-	late := slices.DeleteFunc(slices.Clone(nodes), func(n *importedNode) bool { return !n.exists && !n.held() })
-	return c.sess.pipeline(c.ctx, len(late), func(i int) (wire.Op, wire.Record) {
-		return wire.OpSetACL, &wire.SetACLRequest{Path: []byte(c.sess.inside(late[i].path)), ACL: late[i].acl, Version: -1}
-	}, func(i int, answer *client.Call) error {
-		if answer.Err == nil || failed && errors.Is(answer.Err, wire.CodeNoNode) {
-			return nil
+// finishACLs gives the nodes those lists that they could not have before, however the import went: after Ctrl-C as well,
+// and after a connection loss as soon as there is a server again, which is waited for as long as waitMax. What one node
+// refuses does not keep the others from theirs. The last nodes get them first: what is left undone in the end are the first
+// ones of the file, so that another import comes to them before it comes to one that has its list and may refuse.
+func (c *call) finishACLs(nodes []*importedNode, waitMax time.Duration) error {
+	late := slices.DeleteFunc(slices.Clone(nodes), func(n *importedNode) bool { return n.refused || !n.exists && !n.held() })
+	slices.Reverse(late)
+	bar := c.bar("access control lists set", len(late))
+	defer bar.end()
+	var without []*importedNode
+	var cause error
+	refused := func(n *importedNode, err error) {
+		without = append(without, n)
+		cause = cmp.Or(cause, err)
+	}
+	for len(late) > 0 {
+		n, err := c.setLists(late[:min(len(late), finishLists)], waitMax, refused)
+		bar.add(n)
+		late = late[n:]
+		if n == 0 {
+			refused(late[0], &opError{err: err})
+			without = append(without, late[1:]...)
+			break
 		}
-		return fmt.Errorf("access control lists from this node on are not set: %w", &opError{path: late[i].path, err: answer.Err})
-	})
+	}
+	if len(without) == 0 {
+		return nil
+	}
+	again := "--force with the same file and path"
+	if c.args[0] != "-" {
+		again = "--force " + strings.Join(c.args, " ")
+	}
+	first := without[len(without)-1]
+	return fmt.Errorf("%d nodes do not have their own access control lists, %s first: %w\n"+
+		"parents among them may be open to this client's address only: import %s sets them", len(without), first.path, cause, again)
+}
+
+// setLists sets lists until all are answered, or the connection is lost behind the first, and returns how many were. It is
+// none only if there is no server to be had for so long, or not with this session.
+func (c *call) setLists(nodes []*importedNode, waitMax time.Duration, refused func(*importedNode, error)) (done int, err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), waitMax)
+	defer cancel()
+	for {
+		_, err := c.sess.connection(ctx, false)
+		if errors.Is(err, wire.CodeConnectionLoss) && ctx.Err() == nil {
+			fmt.Fprintf(c.err, "waiting up to %v for a server, to set the access control lists of nodes that were imported\n", waitMax)
+			_, err = c.sess.connection(ctx, true)
+		}
+		if err == nil {
+			err = c.sess.pipeline(ctx, len(nodes), func(i int) (wire.Op, wire.Record) {
+				return wire.OpSetACL, &wire.SetACLRequest{Path: []byte(c.sess.inside(nodes[i].path)), ACL: nodes[i].acl, Version: -1}
+			}, func(i int, answer *client.Call) error {
+				done++
+				if err := answer.Err; err != nil && !errors.Is(err, wire.CodeNoNode) { // it may never have been made
+					refused(nodes[i], &opError{path: nodes[i].path, err: err})
+				}
+				return nil
+			})
+		}
+		if err == nil || done > 0 || !errors.Is(err, wire.CodeConnectionLoss) || ctx.Err() != nil {
+			return done, err
+		}
+		sleep(ctx, reconnectPauseMin)
+	}
 }

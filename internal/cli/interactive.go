@@ -5,29 +5,80 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"strings"
 
 	"github.com/ergochat/readline"
 )
 
 // interactive reads commands from a terminal. Ctrl-C ends the command that is running, or the line that is being written;
-// Ctrl-D ends the session.
+// Ctrl-D ends the session, and so do the signals that ask for the end of the process.
 func (sh *shell) interactive(ctx context.Context) int {
+	ctx, release := signal.NotifyContext(ctx, endSignals()...)
+	defer release()
+	file, lines := openHistory(sh.opt.HistoryFile)
+	defer file.close()
+	rl, err := sh.lineEditor(lines)
+	if err != nil {
+		fmt.Fprintln(sh.err, "the terminal cannot be used:", err)
+		return ExitFailure
+	}
+	defer rl.Close()
+	defer context.AfterFunc(ctx, func() { rl.Close() })() // which ends a ReadLine
+	sh.attach(rl)
+	interruptible(ctx, func(ctx context.Context) {
+		sh.connect()
+		if err := sh.await(ctx); err != nil {
+			printError(sh.err, err)
+		}
+	})
+	for !sh.ended && ctx.Err() == nil {
+		sh.view.set(func() { sh.view.line = len(sh.lines) })
+		rl.SetPrompt(sh.view.text())
+		line, err := rl.ReadLine()
+		switch {
+		case errors.Is(err, readline.ErrInterrupt) || ctx.Err() != nil:
+			continue
+		case err != nil:
+			return sh.code
+		}
+		if words := splitWords(line); len(words) > 0 && !secret(words) {
+			rl.SaveToHistory(line) // it has no file that could fail
+			file.add(line)
+		}
+		interruptible(ctx, func(ctx context.Context) { sh.runLine(ctx, line) })
+	}
+	if ctx.Err() != nil {
+		return ExitInterrupted
+	}
+	return sh.code
+}
+
+// lineEditor reads lines, with those of earlier sessions as its history.
+func (sh *shell) lineEditor(history []string) (*readline.Instance, error) {
 	rl, err := readline.NewFromConfig(&readline.Config{
-		Stdin:                  sh.opt.Stdin,
-		Prompt:                 sh.view.text(),
-		AutoComplete:           &completer{sh},
-		HistoryFile:            privateFile(sh.opt.HistoryFile),
+		Stdin:        sh.opt.Stdin,
+		Prompt:       sh.view.text(),
+		AutoComplete: &completer{sh},
+		// The editor would make its file readable for all when it writes it anew, so that historyFile is ours. Without any
+		// it begins in another state.
+		HistoryFile:            os.DevNull,
 		HistoryLimit:           historyFileLinesMax,
 		HistorySearchFold:      true,
 		DisableAutoSaveHistory: true,
 		EOFPrompt:              "quit",
 	})
 	if err != nil {
-		fmt.Fprintln(sh.err, "the terminal cannot be used:", err)
-		return ExitFailure
+		return nil, err
 	}
-	defer rl.Close()
+	for _, line := range history {
+		rl.SaveToHistory(line)
+	}
+	return rl, nil
+}
+
+// attach lets everything be written through the line editor, which keeps it apart from the line.
+func (sh *shell) attach(rl *readline.Instance) {
 	sh.out, sh.err = lockedWriter{&sh.mu, rl.Stdout()}, lockedWriter{&sh.mu, rl.Stderr()}
 	if sh.progress != nil {
 		sh.progress = sh.err
@@ -37,30 +88,8 @@ func (sh *shell) interactive(ctx context.Context) int {
 		rl.Refresh()
 	}
 	if !sh.opt.Quiet {
-		fmt.Fprintln(sh.out, "Welcome to ZooKeeper!\nJLine support is enabled")
+		fmt.Fprintln(sh.out, "help lists the commands, Tab completes, Ctrl-D ends")
 	}
-	interruptible(ctx, func(ctx context.Context) {
-		sh.connect()
-		if err := sh.await(ctx); err != nil {
-			printError(sh.err, err)
-		}
-	})
-	for !sh.ended {
-		sh.view.set(func() { sh.view.line = len(sh.lines) })
-		rl.SetPrompt(sh.view.text())
-		line, err := rl.ReadLine()
-		switch {
-		case errors.Is(err, readline.ErrInterrupt):
-			continue
-		case err != nil:
-			return sh.code
-		}
-		if words := splitWords(line); len(words) > 0 && !secret(words) {
-			rl.SaveToHistory(line) // the history is a convenience: no error if it cannot be written
-		}
-		interruptible(ctx, func(ctx context.Context) { sh.runLine(ctx, line) })
-	}
-	return sh.code
 }
 
 // secret reports a line that must not be stored.
@@ -72,17 +101,4 @@ func masked(line string) string {
 		return strings.Join(words[:2], " ") + " ******"
 	}
 	return line
-}
-
-// privateFile makes sure that a file exists and that nobody else can read it. It returns "" if it cannot be used.
-func privateFile(path string) string {
-	if path == "" {
-		return ""
-	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return ""
-	}
-	f.Close()
-	return path
 }

@@ -72,7 +72,8 @@ Exit codes: 0 done, 1 the command failed, 2 the options cannot be used, 127 no s
 // optionsParse is the state of ParseOptions.
 type optionsParse struct {
 	opt    *Options
-	tls    TLSFiles
+	tls    TLSFiles // those of options, which count for more than config
+	config clientConfig
 	useTLS bool
 	color  string
 	stderr io.Writer
@@ -81,7 +82,7 @@ type optionsParse struct {
 // ParseOptions reads a command line and the environment. The three standard streams are those of the process unless they
 // are replaced afterwards. Its errors are for users; for what zkCli ignores, too, there is only a line on stderr.
 func ParseOptions(args []string, getenv func(string) string, stderr io.Writer) (*Options, error) {
-	p := &optionsParse{stderr: stderr, color: "auto", opt: &Options{
+	p := &optionsParse{stderr: stderr, color: "auto", config: clientConfig{}, opt: &Options{
 		Servers: serversDefault, Timeout: timeoutDefault, Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr,
 		StdinTerminal: isTerminal(os.Stdin), StdoutTerminal: isTerminal(os.Stdout), StderrTerminal: isTerminal(os.Stderr),
 	}}
@@ -107,11 +108,12 @@ func ParseOptions(args []string, getenv func(string) string, stderr io.Writer) (
 	default:
 		return nil, fmt.Errorf("--color %s: it must be auto, always or never", p.color)
 	}
-	if p.useTLS {
-		var err error
-		if p.opt.TLS, err = p.tls.Load(); err != nil {
-			return nil, err
-		}
+	files, secure, err := p.config.complete(p.tls)
+	if err == nil && (p.useTLS || secure) {
+		p.opt.TLS, err = files.Load()
+	}
+	if err != nil {
+		return nil, err
 	}
 	return p.opt, nil
 }
@@ -126,15 +128,7 @@ func (p *optionsParse) environment(flags string) error {
 			lines = append(lines, definition)
 		}
 	}
-	return p.clientConfig(lines, "CLIENT_JVMFLAGS")
-}
-
-func (p *optionsParse) clientConfig(lines []string, where string) error {
-	files, err := parseClientConfig(lines, where)
-	if files != nil {
-		p.tls, p.useTLS = *files, true
-	}
-	return err
+	return p.config.read(lines, "CLIENT_JVMFLAGS")
 }
 
 // option takes the first option and returns how many words it was.
@@ -219,5 +213,5 @@ func (p *optionsParse) clientFile(path string) error {
 	if err != nil {
 		return fmt.Errorf("client configuration: %w", err)
 	}
-	return p.clientConfig(strings.Split(string(data), "\n"), path)
+	return p.config.read(strings.Split(string(data), "\n"), path)
 }

@@ -82,12 +82,63 @@ func TestClientConfiguration(t *testing.T) {
 
 	for want, lines := range map[string][]string{
 		"only stores in PEM are understood": {"zookeeper.client.secure=true", "zookeeper.ssl.keyStore.location=/k.jks"},
-		"is not of the form key=value":      {"zookeeper.client.secure"},
+		"line 2 is not of the form":         {"zookeeper.client.secure=true", "part of a password"},
 		"encrypted keys are not understood": {"client.secure=true", "ssl.keyStore.password=x"},
 	} {
 		_, _, err := parse(nil, "-client-configuration", write(lines...))
 		require.ErrorContains(t, err, want)
+		require.NotContains(t, err.Error(), "part of a password")
 	}
+
+	// The first fault in a fixed order is told.
+	both := write("client.secure=true", "ssl.keyStore.location=/k.jks", "ssl.trustStore.location=/t.jks")
+	for range 20 {
+		_, _, err := parse(nil, "-client-configuration", both)
+		require.ErrorContains(t, err, keyTrust+": /t.jks")
+	}
+}
+
+// The certificates of options count for more than those of a configuration, wherever they stand.
+func TestOptionsBeforeConfiguration(t *testing.T) {
+	ca, pair, _ := certificates(t)
+	other, otherPair, _ := certificates(t)
+	file := filepath.Join(t.TempDir(), "client.cfg")
+	require.NoError(t, os.WriteFile(file, []byte("client.secure=true\nssl.trustStore.location="+other+"\nssl.keyStore.location="+otherPair+
+		"\nssl.keyStore.type=PEM\nssl.hostnameVerification=false\n"), 0o600))
+	want, err := (&TLSFiles{CA: ca, Cert: pair}).Load()
+	require.NoError(t, err)
+	for _, args := range [][]string{
+		{"--tls-ca", ca, "--tls-cert", pair, "-client-configuration", file}, {"-client-configuration", file, "--tls-ca", ca, "--tls-cert", pair},
+		{"--tls-ca", ca, "-client-configuration", file, "--tls-key", pair},
+	} {
+		opt, _, err := parse(nil, args...)
+		require.NoError(t, err)
+		require.True(t, opt.TLS.RootCAs.Equal(want.RootCAs), args)
+		require.Equal(t, want.Certificates[0].Certificate, opt.TLS.Certificates[0].Certificate, args)
+		require.True(t, opt.TLS.InsecureSkipVerify, "what no option says is from the file")
+	}
+	opt, _, err := parse(nil, "-client-configuration", file)
+	require.NoError(t, err)
+	require.False(t, opt.TLS.RootCAs.Equal(want.RootCAs))
+
+	// The file counts for more than the environment, and what is overruled is not looked at.
+	env := map[string]string{"CLIENT_JVMFLAGS": "-Dzookeeper.client.secure=true -Dzookeeper.ssl.trustStore.location=/none.jks"}
+	for _, args := range [][]string{{"--tls-ca", ca}, {"-client-configuration", file}} {
+		_, _, err = parse(env, args...)
+		require.NoError(t, err, args)
+	}
+}
+
+// No file that is read as a whole may be of any size.
+func TestFilesTooLarge(t *testing.T) {
+	large := filepath.Join(t.TempDir(), "large")
+	require.NoError(t, os.WriteFile(large, append([]byte("server.1=a:1:2;3\n"), bytes.Repeat([]byte("#"), configFileBytesMax)...), 0o600))
+	for _, option := range []string{"--tls-ca", "--tls-cert", "--tls-key", "-client-configuration"} {
+		_, _, err := parse(nil, option, large)
+		require.ErrorContains(t, err, "is larger than", option)
+	}
+	_, err := readMembers(large)
+	require.ErrorContains(t, err, "is larger than")
 }
 
 func TestParseServers(t *testing.T) {

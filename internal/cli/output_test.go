@@ -40,7 +40,7 @@ func TestDescribe(t *testing.T) {
 		wire.CodeAuthRequired:       "KeeperErrorCode = Session closed because client failed to authenticate for /p",
 		wire.CodeQuotaExceeded:      "Quota has exceeded : /p",
 		wire.CodeThrottled:          "KeeperErrorCode = Op throttled due to high load for /p",
-		wire.CodeReconfigInProgress: "Another reconfiguration is in progress -- concurrent reconfigs not supported (yet)",
+		wire.CodeReconfigInProgress: "another reconfiguration is in progress: try again when it is done",
 	} {
 		require.Equal(t, want, (&opError{path: "/p", err: code}).Error())
 		require.Equal(t, want, (&opError{path: "/p", err: fmt.Errorf("wrapped: %w", code)}).Error())

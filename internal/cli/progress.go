@@ -8,14 +8,6 @@ import (
 	"unicode/utf8"
 )
 
-const (
-	barCells = 30
-	// barPause is the time between two drawings.
-	barPause = 100 * time.Millisecond
-	// barDelay is how long work has to take before a bar is worth showing.
-	barDelay = 300 * time.Millisecond
-)
-
 // bar shows how far long work is, on a terminal only. Its methods do nothing without one.
 type bar struct {
 	w           io.Writer // nil if nobody watches
@@ -59,6 +51,14 @@ func (b *bar) end() {
 	if b.drawn {
 		fmt.Fprint(b.w, "\r\x1b[K")
 	}
+}
+
+// shown is a name that somebody else has chosen, as it is written to stdout: a terminal is not to be steered by it.
+func (sh *shell) shown(name string) string {
+	if !sh.opt.StdoutTerminal {
+		return name
+	}
+	return strings.ReplaceAll(printable([]byte(name)), "\n", string(utf8.RuneError))
 }
 
 // printable makes text for a terminal: what is not UTF-8 or steers a terminal is replaced.

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -120,7 +121,7 @@ func TestTerminal(t *testing.T) {
 	}
 	home := t.TempDir()
 	s := openScreen(t, home, "-server", server.Addr())
-	s.expect("Welcome to ZooKeeper!")
+	s.expect("help lists the commands, Tab completes, Ctrl-D ends")
 	s.expect("WatchedEvent state:SyncConnected type:None path:null zxid: -1")
 	s.expect("[zk: " + server.Addr() + "(CONNECTED) 0] ")
 
@@ -214,6 +215,26 @@ func TestTerminalReconnects(t *testing.T) {
 	s.expect("(CONNECTED) 2] ")
 	s.send("\x04")
 	require.Equal(t, 0, s.exitCode())
+}
+
+// What asks for the end of the process ends it, at the prompt and in a command, with its session and a usable terminal.
+func TestTerminalEnds(t *testing.T) {
+	server := servertest.Start(t)
+	for _, sig := range []os.Signal{syscall.SIGTERM, syscall.SIGHUP} {
+		for _, command := range []string{"", "watch /"} {
+			s := openScreen(t, t.TempDir(), "-server", server.Addr(), "-q", "--history=")
+			s.expect("(CONNECTED) 0] ")
+			s.send("create -e /mine\r")
+			s.expect("(CONNECTED) 1] ")
+			if command != "" {
+				s.send(command + "\r")
+				s.expect("watching /")
+			}
+			require.NoError(t, s.cmd.Process.Signal(sig))
+			require.Equal(t, ExitInterrupted, s.exitCode(), "%v %s", sig, command)
+			require.Equal(t, "[zookeeper]\n", ok(t, server.Addr(), "ls", "/"), "the session is closed")
+		}
+	}
 }
 
 // Ctrl-C ends a single command: watch in the ordinary way, others with a code of their own.

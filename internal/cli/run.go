@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/signal"
 	"strings"
 	"syscall"
@@ -20,8 +21,9 @@ func Run(ctx context.Context, opt *Options) int {
 	}
 	sh := newShell(opt, servers)
 	defer sh.close(false)
+	sh.document.Store(isDocument(opt.Words))
 	if !opt.Quiet {
-		fmt.Fprintln(sh.out, "Connecting to "+servers.text)
+		fmt.Fprintln(sh.aside(), "Connecting to "+servers.text)
 	}
 	if len(opt.Words) == 0 && opt.StdinTerminal {
 		return sh.interactive(ctx)
@@ -50,9 +52,19 @@ func Run(ctx context.Context, opt *Options) int {
 // offline reports a command that says all without a server.
 func offline(words []string) bool { return len(words) > 0 && words[0] == "help" }
 
-// interruptible runs f with a context that ends with Ctrl-C, and reports whether it did.
+// endSignals ask for the end of the process: by an operator, or because the terminal is gone. A process that was started
+// so that it survives its terminal, as nohup does, is left alone.
+func endSignals() []os.Signal {
+	signals := []os.Signal{syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		signals = append(signals, syscall.SIGHUP)
+	}
+	return signals
+}
+
+// interruptible runs f with a context that ends with Ctrl-C or a signal that ends the process, and reports whether it did.
 func interruptible(ctx context.Context, f func(context.Context)) bool {
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(ctx, append(endSignals(), syscall.SIGINT)...)
 	defer stop()
 	f(ctx)
 	return ctx.Err() != nil
@@ -74,7 +86,7 @@ var errLine = fmt.Errorf("a line of the script is longer than %d bytes", lineByt
 
 // script runs the lines that come from a pipe or a file.
 func (sh *shell) script(ctx context.Context) int {
-	if !sh.opt.Quiet {
+	if !sh.opt.Quiet { // what zkCli prints, which scripts may skip line by line
 		fmt.Fprintln(sh.out, "Welcome to ZooKeeper!\nJLine support is disabled")
 	}
 	r := bufio.NewReader(sh.opt.Stdin)

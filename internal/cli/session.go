@@ -271,6 +271,20 @@ func (s *session) connection(ctx context.Context, patient bool) (*client.Client,
 	}
 }
 
+// answers waits until a server has answered: a connection that is there may be about to end.
+func (s *session) answers(ctx context.Context) error {
+	for {
+		zk, err := s.connection(ctx, false)
+		if err != nil {
+			return err
+		}
+		if err = zk.Ping(ctx); !errors.Is(err, wire.CodeConnectionLoss) || ctx.Err() != nil {
+			return err
+		}
+		sleep(ctx, reconnectPauseMin)
+	}
+}
+
 // do checks a path and calls f with the connection and the path as the server sees it. An error names the user's path.
 func (s *session) do(ctx context.Context, path string, f func(c *client.Client, inside string) error) error {
 	if err := checkPath(path); err != nil {

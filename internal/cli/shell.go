@@ -27,7 +27,9 @@ type shell struct {
 	ended   bool     // quit was called
 	quiet   atomic.Bool
 	hidden  atomic.Bool // printwatches is off
-	view    promptView
+	// document is whether stdout gets a document, which nothing else may be in.
+	document atomic.Bool
+	view     promptView
 	// refresh shows the prompt anew; nil without a terminal.
 	refresh func()
 	// stream gets the events in place of notify, while the command watch runs.
@@ -84,7 +86,15 @@ func (sh *shell) notify(n notice) {
 	if sh.opt.Color {
 		text = colour(colourEvent, text)
 	}
-	fmt.Fprintf(sh.out, "\nWATCHER::\n\n%s\n", text)
+	fmt.Fprintf(sh.aside(), "\nWATCHER::\n\n%s\n", text)
+}
+
+// aside is where everything goes that no command has asked for.
+func (sh *shell) aside() io.Writer {
+	if sh.document.Load() {
+		return sh.err
+	}
+	return sh.out
 }
 
 // runLine runs a line and enters it into the history.

@@ -13,9 +13,11 @@ import (
 	"math/big"
 	"net"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -82,13 +84,24 @@ func TestExitCodes(t *testing.T) {
 	require.Equal(t, ExitFailure, script("close\nls /\n"))
 }
 
+// refusing is an address where connections are refused. Its port stays taken as long as the test runs: it is that of the
+// near end of a connection.
+func refusing(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { l.Close() })
+	conn, err := net.Dial("tcp", l.Addr().String())
+	require.NoError(t, err)
+	t.Cleanup(func() { conn.Close() })
+	return conn.LocalAddr().String()
+}
+
 // A server that cannot be reached is told with the reason, and others of the list are tried.
 func TestUnreachable(t *testing.T) {
-	dead, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	dead.Close()
-	addr := dead.Addr().String()
-	for _, options := range [][]string{{"-server", addr, "-q"}, {"-server", addr, "-q", "-timeout", "300", "-waitforconnection"}} {
+	t.Parallel() // it waits for a whole timeout, which has to be long enough for one attempt on a busy machine
+	addr := refusing(t)
+	for _, options := range [][]string{{"-server", addr, "-q"}, {"-server", addr, "-q", "-timeout", "3000", "-waitforconnection"}} {
 		got := runOptions(t, options, "", "get", "/a")
 		require.Equal(t, 1, got.code)
 		require.Regexp(t, `^KeeperErrorCode = ConnectionLoss( for /a)?\nno server can be reached, the last answer is: .*connection refused\n$`, got.err)
@@ -195,6 +208,46 @@ func TestSessionReconnects(t *testing.T) {
 	// One-shot watches are used up, the persistent one is not.
 	require.False(t, s.watches.has(watchData, "/q") || s.watches.has(watchExist, "/new") || s.watches.has(watchChild, "/"))
 	require.True(t, s.watches.has(watchRecursive, "/p"))
+}
+
+// Names that others have chosen cannot steer a terminal.
+func TestNamesOnTerminal(t *testing.T) {
+	server := servertest.Start(t)
+	s, _ := open(t, server.Addr(), 10*time.Second)
+	for _, terminal := range []bool{true, false} {
+		var out strings.Builder
+		sh := newShell(&Options{Stdout: &out, Stderr: io.Discard, StdoutTerminal: terminal}, s.cfg.servers)
+		sh.sess = s
+		for _, line := range []string{"create /x", "create /y", "setAcl /x digest:eve\x1b[2J:x:cdrwa,world:anyone:ra", "addauth digest eve\x1b[2J:x",
+			"getAcl /x", "diff /x /y", "whoami"} {
+			sh.execute(t.Context(), splitWords(line))
+		}
+		require.Equal(t, 3, strings.Count(out.String(), "eve"), out.String())
+		require.Equal(t, !terminal, strings.Contains(out.String(), "\x1b"))
+		require.Equal(t, terminal, strings.Contains(out.String(), "eve\uFFFD[2J"))
+		sh.execute(t.Context(), []string{"deleteall", "/x"})
+	}
+	require.Equal(t, "a\uFFFDb", (&shell{opt: &Options{StdoutTerminal: true}}).shown("a\nb"))
+}
+
+// Ctrl-C and what ends the process end a command in good order.
+func TestSignals(t *testing.T) {
+	signals := []os.Signal{syscall.SIGINT, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // under nohup it is, and stays so
+		signals = append(signals, syscall.SIGHUP)
+	}
+	self, err := os.FindProcess(os.Getpid())
+	require.NoError(t, err)
+	for _, sig := range signals {
+		require.True(t, interruptible(t.Context(), func(ctx context.Context) {
+			require.NoError(t, self.Signal(sig))
+			select {
+			case <-ctx.Done():
+			case <-time.After(waitMax):
+				require.Fail(t, "the signal is not heard of", sig)
+			}
+		}), sig)
+	}
 }
 
 // When the server does not know the session any more it is over, until connect opens another.

@@ -24,7 +24,7 @@ type command struct {
 	run func(*call) error
 }
 
-// The options that many commands share.
+// The options that many commands share. The texts are those of zkCli, since usages are compared with what it printed.
 var (
 	flagStat  = flag{name: "s", help: "Print znode stats additionally"}
 	flagWatch = flag{name: "w", help: "Watch for changes on the znode"}

@@ -41,7 +41,7 @@ func (t *TLSFiles) Load() (*tls.Config, error) {
 		if key == "" {
 			key = cert
 		}
-		pair, err := tls.LoadX509KeyPair(cert, key)
+		pair, err := loadPair(cert, key)
 		if err != nil {
 			return nil, fmt.Errorf("own certificate: %w", err)
 		}
@@ -51,6 +51,19 @@ func (t *TLSFiles) Load() (*tls.Config, error) {
 		skipHostname(config)
 	}
 	return config, nil
+}
+
+// loadPair is tls.LoadX509KeyPair for files of a bounded size.
+func loadPair(certFile, keyFile string) (tls.Certificate, error) {
+	cert, err := readSmall(certFile)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	key, err := readSmall(keyFile)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.X509KeyPair(cert, key)
 }
 
 // skipHostname checks the chain of certificates, but not the name.
@@ -94,40 +107,61 @@ const (
 	keyHostname     = "ssl.hostnameverification"
 )
 
-// parseClientConfig reads a client configuration file or -D options: key=value lines. It returns nil if they do not ask
-// for TLS.
-func parseClientConfig(lines []string, where string) (*TLSFiles, error) {
-	values := map[string]string{}
-	for _, line := range lines {
+// clientConfig are the settings of CLIENT_JVMFLAGS and of a client configuration file, by their key in small letters. What
+// is read later counts.
+type clientConfig map[string]clientSetting
+
+type clientSetting struct{ value, where string }
+
+// read takes lines of the form key=value.
+func (cc clientConfig) read(lines []string, where string) error {
+	for i, line := range lines {
 		line = strings.TrimSpace(line)
 		if line == "" || line[0] == '#' || line[0] == '!' {
 			continue
 		}
 		key, value, ok := strings.Cut(line, "=")
-		if !ok {
-			return nil, fmt.Errorf("%s: %q is not of the form key=value", where, line)
+		if !ok { // it is not shown, since it may be part of a password
+			return fmt.Errorf("%s: line %d is not of the form key=value", where, i+1)
 		}
 		key = strings.ToLower(strings.TrimPrefix(strings.TrimSpace(key), "zookeeper."))
-		values[key] = strings.TrimSpace(value)
+		cc[key] = clientSetting{strings.TrimSpace(value), where}
 	}
-	if !strings.EqualFold(values[keySecure], "true") {
-		return nil, nil
-	}
-	for location, typ := range map[string]string{keyTrust: keyTrustType, keyKeys: keyKeysType} {
-		if err := checkStore(values[location], values[typ]); err != nil {
-			return nil, fmt.Errorf("%s: %s: %w", where, location, err)
-		}
-	}
-	if values[keyKeysPassword] != "" {
-		return nil, fmt.Errorf("%s: %s: encrypted keys are not understood, store the key without a password", where, keyKeysPassword)
-	}
-	return &TLSFiles{CA: values[keyTrust], Cert: values[keyKeys], NoHostname: strings.EqualFold(values[keyHostname], "false")}, nil
+	return nil
 }
 
-// checkStore refuses the kinds of stores that are not text.
-func checkStore(location, typ string) error {
-	if location == "" || strings.EqualFold(typ, "PEM") || typ == "" && strings.HasSuffix(strings.ToLower(location), ".pem") {
-		return nil
+// complete adds to the files of options what the settings say of others, if the settings ask for TLS, and tells whether
+// they do.
+func (cc clientConfig) complete(files TLSFiles) (all TLSFiles, secure bool, err error) {
+	if !strings.EqualFold(cc[keySecure].value, "true") {
+		return files, false, nil
 	}
-	return fmt.Errorf("%s: only stores in PEM are understood: convert it (openssl pkcs12, keytool) and set the type to PEM", location)
+	if files.CA == "" {
+		if files.CA, err = cc.store(keyTrust, keyTrustType); err != nil {
+			return files, true, err
+		}
+	}
+	if files.Cert == "" && files.Key == "" {
+		if files.Cert, err = cc.store(keyKeys, keyKeysType); err != nil {
+			return files, true, err
+		}
+		if password := cc[keyKeysPassword]; password.value != "" {
+			return files, true, fmt.Errorf("%s: %s: encrypted keys are not understood, store the key without a password",
+				password.where, keyKeysPassword)
+		}
+	}
+	files.NoHostname = files.NoHostname || strings.EqualFold(cc[keyHostname].value, "false")
+	return files, true, nil
+}
+
+// store returns the file of a store, "" for none. Those that are not text are refused.
+func (cc clientConfig) store(keyLocation, keyType string) (string, error) {
+	location, typ := cc[keyLocation], cc[keyType].value
+	switch file := location.value; {
+	case file == "", strings.EqualFold(typ, "PEM"), typ == "" && strings.HasSuffix(strings.ToLower(file), ".pem"):
+		return file, nil
+	default:
+		return "", fmt.Errorf("%s: %s: %s: only stores in PEM are understood: convert it (openssl pkcs12, keytool) "+
+			"and set the type to PEM", location.where, keyLocation, file)
+	}
 }

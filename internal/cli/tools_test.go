@@ -81,9 +81,9 @@ func TestWatchCounts(t *testing.T) {
 	server := servertest.Start(t)
 	zk := server.Client(t)
 	fill(t, zk, "/w")
-	done := make(chan result)
+	done := make(chan result, 1)
 	go func() { done <- quiet(t, server.Addr(), "watch", "-n", "2", "/w") }()
-	for n := 0; ; n++ { // the watch is set at some time
+	for end := time.Now().Add(waitMax); time.Now().Before(end); { // the watch is set at some time
 		_, err := zk.SetData(t.Context(), "/w", nil, -1)
 		require.NoError(t, err)
 		select {
@@ -91,9 +91,10 @@ func TestWatchCounts(t *testing.T) {
 			require.Equal(t, 0, got.code)
 			require.Regexp(t, `^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\S+ NodeDataChanged     zxid=0x[0-9a-f]+ /w\n){2}$`, got.out)
 			return
-		default:
+		case <-time.After(time.Millisecond):
 		}
 	}
+	require.Fail(t, "the watch does not end")
 }
 
 func TestDiff(t *testing.T) {
