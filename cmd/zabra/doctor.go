@@ -19,7 +19,11 @@ damaged or left over, and whether Zabra, alone or in an ensemble, and Apache Zoo
 change. Nothing in the directory is changed: the start is only tried, with all changes kept in memory. The whole state is
 loaded, so it takes the time and the memory of a start.
 
-Exit codes: 0 a Zabra server starts here, or runs here; 1 the directory cannot be looked at; 3 no server would start.`,
+Where the system does not say who holds the lock of the directory, as in a container, a shared lock is tried for a moment: a
+Zabra server that starts in it may find its directory in use.
+
+Exit codes: 0 a Zabra server starts here, or runs here; 1 the directory cannot be looked at; 2 command line; 3 no server would
+start.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d, err := tools.Diagnose(args[0], logDir, time.Now())
@@ -35,7 +39,7 @@ Exit codes: 0 a Zabra server starts here, or runs here; 1 the directory cannot b
 			return nil
 		},
 	}
-	addToolFlags(cmd, &flags)
+	addToolFlags(cmd, &flags, withTimes)
 	cmd.Flags().StringVar(&logDir, "log-dir", "", "dataLogDir, if it is not DIR")
 	return cmd
 }

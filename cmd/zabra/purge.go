@@ -11,12 +11,11 @@ import (
 	"zabra/internal/tools"
 )
 
-// purgeUsage are ZooKeeper's words.
-const purgeUsage = `Usage:
-PurgeTxnLog dataLogDir [snapDir] -n count
-	dataLogDir -- path to the txn log directory
-	snapDir -- path to the snapshot directory
-	count -- the number of old snaps/logs you want to keep, value should be greater than or equal to 3
+// purgeUsage is printed where ZooKeeper's tool prints its own.
+const purgeUsage = `Usage: zabra purge [--dry-run] dataLogDir [snapDir] -n COUNT
+  dataLogDir  where the transaction logs are
+  snapDir     where the snapshots are, if that is elsewhere
+  COUNT       how many snapshots stay, 3 or more
 `
 
 func newPurge() *cobra.Command {
@@ -28,10 +27,12 @@ func newPurge() *cobra.Command {
 		Short: "Remove old snapshots and logs",
 		Long: `Removes snapshots and logs that nobody needs, as ZooKeeper's PurgeTxnLog does: the newest COUNT snapshots that are whole
 stay, 3 at least, and the logs from the one on that holds the transaction after the oldest of them. Each of these snapshots is
-read in full and synced before anything is removed; with fewer than COUNT whole ones nothing is.
+read in full and synced before anything is removed; with fewer than COUNT whole ones nothing is, and that is printed (with
+--json as an object with "refused").
 
 It may run beside an Apache ZooKeeper server. A running Zabra server purges by itself (autopurge.purgeInterval,
-autopurge.snapRetainCount): its directory is left alone.
+autopurge.snapRetainCount): its directory is left alone. A directory with a zabra.lock is locked while files are removed, a
+moment only: a Zabra server that starts in it may find its directory in use.
 
 Exit codes: 0 done, 1 failure, wrong arguments, or a Zabra server is running on the directory.`,
 		Args: cobra.ArbitraryArgs,
@@ -50,7 +51,7 @@ Exit codes: 0 done, 1 failure, wrong arguments, or a Zabra server is running on 
 			return purged(cmd.OutOrStdout(), tools.Purge(flags.output(cmd), opt))
 		},
 	}
-	addToolFlags(cmd, &flags)
+	addToolFlags(cmd, &flags, withTimes)
 	cmd.Flags().StringVarP(&retain, "retain", "n", "", "how many snapshots stay, 3 at least")
 	cmd.Flags().BoolVar(&opt.DryRun, "dry-run", false, "only name the files that would be removed")
 	return cmd

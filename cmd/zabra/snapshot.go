@@ -58,7 +58,7 @@ Exit codes: 0 done, 1 the file is missing or damaged, 2 command line.`,
 			return toolExit(tools.DumpSnapshot(flags.output(cmd), args[0], mode, time.Now().UnixMilli()))
 		},
 	}
-	addToolFlags(cmd, &flags)
+	addToolFlags(cmd, &flags, withTimes)
 	cmd.Flags().BoolVarP(&data, "data", "d", false, "print the data of each node")
 	cmd.Flags().BoolVar(&ncdu, "ncdu", false, "print a document for ncdu, as -json does")
 	cmd.Flags().VarP(&document, "json-document", "j", "")
@@ -76,13 +76,13 @@ func newSnapshotVerify() *cobra.Command {
 digest. ZooKeeper writes snapshots while the tree changes; the digest is that of the moment when it was done, so the log is
 replayed up to there first, if it is at hand.
 
-Exit codes: 0 all is well, 1 a file cannot be read, 3 damage.`,
+Exit codes: 0 all is well, 1 a file cannot be read, 2 command line, 3 damage.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return toolExit(tools.VerifySnapshots(flags.output(cmd), args, logDir))
 		},
 	}
-	addToolFlags(cmd, &flags)
+	addToolFlags(cmd, &flags, withoutTimes)
 	cmd.Flags().StringVar(&logDir, "log-dir", "", "dataLogDir, if the logs are not beside the snapshots")
 	return cmd
 }
@@ -115,7 +115,7 @@ Exit codes: 0 done, whether or not they differ, 1 a file is missing or damaged, 
 			return toolExit(tools.CompareSnapshots(o, opt))
 		},
 	}
-	addToolFlags(cmd, &flags)
+	addToolFlags(cmd, &flags, withoutTimes)
 	f := cmd.Flags()
 	f.StringVarP(&opt.Left, "left", "l", "", "the left snapshot")
 	f.StringVarP(&opt.Right, "right", "r", "", "the right snapshot")
@@ -152,6 +152,6 @@ Exit codes: 0 done, 1 the file is missing or damaged, or has no such node, 2 com
 			return toolExit(tools.Summarize(flags.output(cmd), args[0], start, depth))
 		},
 	}
-	addToolFlags(cmd, &flags)
+	addToolFlags(cmd, &flags, withoutTimes)
 	return cmd
 }

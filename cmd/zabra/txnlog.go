@@ -13,18 +13,26 @@ import (
 	"zabra/zab/zxid"
 )
 
-// exitNotLog is ZooKeeper's code for a file that is no log; exitDamaged that of a check that found damage.
+// exitNotLog is ZooKeeper's code for a file that is no log, and ours for a faulty command line; exitDamaged is that of a check
+// that found damage.
 const (
 	exitNotLog  = 2
 	exitDamaged = exitDataDir
 )
 
-// toolFlags are those that every tool has.
+// toolFlags are those that every tool has; utc is one of those that print times.
 type toolFlags struct{ json, utc bool }
 
-func addToolFlags(cmd *cobra.Command, flags *toolFlags) {
+const (
+	withTimes    = true
+	withoutTimes = false
+)
+
+func addToolFlags(cmd *cobra.Command, flags *toolFlags, times bool) {
 	cmd.Flags().BoolVar(&flags.json, "json", false, "print one JSON object per line")
-	cmd.Flags().BoolVar(&flags.utc, "utc", false, "print times in UTC instead of local time")
+	if times {
+		cmd.Flags().BoolVar(&flags.utc, "utc", false, "print times in UTC instead of local time")
+	}
 }
 
 func (flags toolFlags) output(cmd *cobra.Command) tools.Output {
@@ -87,16 +95,18 @@ func newTxnLogDump() *cobra.Command {
 checksum is marked with CRC ERROR.
 
 With -r the log is copied to FILE.fixed, and records with a wrong checksum get the right one: it asks each time, with -y it
-does not. That makes the file readable; what was damaged in it stays wrong. With -c the log is copied to FILE.chopped<zxid>
-up to the transaction that -z names (decimal, or hex with 0x). FILE itself is never changed.
+does not. That makes the file readable; what was damaged in it stays wrong. Where no record can be read and valid ones follow,
+no copy is made: it would be without them. With -c the log is copied to FILE.chopped<zxid> up to the transaction that -z names
+(decimal, or hex with 0x); "zabra txnlog chop --help" says how to put that in place. FILE itself is never changed. In a
+directory version-2 Apache ZooKeeper takes a copy of either name for a log: move it away before such a server starts.
 
-Exit codes: 0 done, 1 failure or a damaged file, 2 no transaction log.`,
+Exit codes: 0 done, 1 failure or a damaged file, 2 no transaction log, or command line.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return toolExit(flags.run(flags.output(cmd), args[0], cmd.InOrStdin()))
 		},
 	}
-	addToolFlags(cmd, &flags.toolFlags)
+	addToolFlags(cmd, &flags.toolFlags, withTimes)
 	f := cmd.Flags()
 	f.BoolVarP(&flags.dump, "dump", "d", false, "print the log (this is what happens without options)")
 	f.BoolVarP(&flags.recover, "recover", "r", false, "copy the log and repair wrong checksums")
@@ -110,6 +120,13 @@ Exit codes: 0 done, 1 failure or a damaged file, 2 no transaction log.`,
 }
 
 func (flags *txnLogFlags) run(o tools.Output, file string, answers io.Reader) error {
+	// ZooKeeper's tool takes these without a word, and scripts may rely on that.
+	if !flags.recover && (flags.verbose || flags.yes) {
+		fmt.Fprintln(o.Err, "-v and -y do nothing without -r.")
+	}
+	if !flags.chop && flags.zxid != "" {
+		fmt.Fprintln(o.Err, "-z does nothing without -c.")
+	}
 	switch {
 	case flags.recover:
 		return tools.RecoverLog(o, file, tools.RecoverOptions{Verbose: flags.verbose, Yes: flags.yes, Answers: answers})
@@ -146,15 +163,23 @@ func newTxnLogVerify() *cobra.Command {
 order of the transactions, the end of each log, and holes between the logs of a directory. A torn end, which a crash leaves
 and a start cuts off, is no damage. The newest log of a running server may look torn for a moment.
 
-Exit codes: 0 all is well, 1 a file cannot be read, 3 damage or a hole.`,
+Exit codes: 0 all is well, 1 a file cannot be read, 2 command line, 3 damage or a hole.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return toolExit(tools.VerifyLogs(flags.output(cmd), args))
 		},
 	}
-	addToolFlags(cmd, &flags)
+	addToolFlags(cmd, &flags, withoutTimes)
 	return cmd
 }
+
+// chopRecipe says how a chopped copy is put in place; docs/tools.md says it in the same words.
+const chopRecipe = `To put the copy in place, stop the server and move out of version-2 (of dataDir and of dataLogDir): FILE, all later logs,
+all snapshots with a higher zxid than ZXID in their names, and zabra.state, which promises what is no longer there. Snapshots
+that "zabra snapshot verify" calls "written while the tree changed" hold transactions up to the zxid named there: move them
+away, too, if that is higher than ZXID (without a digest nobody can tell: rely on an older one). At least one snapshot has to
+stay. Then give the copy FILE's name. Leave acceptedEpoch and currentEpoch as they are: they must not go back. Do this on all
+members of an ensemble with the same ZXID, or on none. "zabra doctor" says what a start then does.`
 
 func newTxnLogChop() *cobra.Command {
 	var flags toolFlags
@@ -163,10 +188,11 @@ func newTxnLogChop() *cobra.Command {
 		Use:   "chop FILE ZXID",
 		Short: "Copy a transaction log up to a transaction",
 		Long: `Copies a log up to and including the transaction ZXID (decimal, or hex with 0x) to FILE.chopped<zxid in decimal>. FILE
-stays as it is. To put the copy in its place, stop the server, move FILE and all later logs and snapshots away, and give the
-copy FILE's name.
+stays as it is.
 
-Exit codes: 0 done, 1 failure (no such transaction, the copy exists already), 2 no transaction log.`,
+` + chopRecipe + `
+
+Exit codes: 0 done, 1 failure (no such transaction, the copy exists already), 2 no transaction log, or command line.`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
@@ -175,7 +201,7 @@ Exit codes: 0 done, 1 failure (no such transaction, the copy exists already), 2 
 			return toolExit(chopLog(flags.output(cmd), args[0], last, out))
 		},
 	}
-	addToolFlags(cmd, &flags)
+	addToolFlags(cmd, &flags, withoutTimes)
 	cmd.Flags().StringVarP(&last, "zxid", "z", "", "the last transaction of the copy")
 	cmd.Flags().StringVarP(&out, "output", "o", "", "the name of the copy")
 	return cmd

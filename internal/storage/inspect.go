@@ -54,6 +54,9 @@ func KindOf(name string) (Kind, zxid.Zxid) {
 	return KindForeign, 0
 }
 
+// RetainMin is the fewest snapshots that a purge keeps.
+const RetainMin = snapRetainMin
+
 // OpenSnapshotFile opens a snapshot anywhere and undoes its compression, which the end of the name tells. The zxid is the
 // one in the name, 0 if it has none.
 func OpenSnapshotFile(fsys vfs.FS, name string) (io.ReadCloser, zxid.Zxid, error) {
@@ -109,6 +112,18 @@ func ReadState(fsys vfs.FS, cfg Config) (State, error) {
 	}, nil
 }
 
+// The names of the epoch files.
+const (
+	AcceptedEpochFile = acceptedName
+	CurrentEpochFile  = currentName
+)
+
+// ReadEpochFile reads one of the epoch files as a start does. The answer is false if there is none; one that holds no epoch
+// is an error.
+func ReadEpochFile(fsys vfs.FS, cfg Config, name string) (zxid.Epoch, bool, error) {
+	return inspectStore(fsys, cfg).readEpoch(name)
+}
+
 // inspectStore is a store that was not opened: it has its paths and nothing else.
 func inspectStore(fsys vfs.FS, cfg Config) *Store {
 	if cfg.LogDir == "" {
@@ -148,9 +163,13 @@ func LockFiles(cfg Config) []string {
 	return names
 }
 
-// PurgeOffline does what Store.Purge does for a directory that no server of ours has open: it takes the lock for its
-// time, and a *DirError says that somebody else has it. A ZooKeeper server may be running on the directory. It refuses
-// when an installation of a snapshot was interrupted, which only a start finishes.
+// PurgeOffline does what Store.Purge does for a directory that no server of ours has open: a *DirError says that one has it.
+// A ZooKeeper server may be running on the directory. It refuses when an installation of a snapshot was interrupted, which
+// only a start finishes.
+//
+// Reading the snapshots may take minutes, and whoever starts a server meanwhile must not find the directory taken: the lock
+// is held only while files are removed. What is there then and was not read does not count. A directory in which no server
+// of ours ever was has no lock file; it gets none, and a server that is about to start there needs nothing of what goes.
 func PurgeOffline(fsys vfs.FS, cfg Config, retain int, verify func(r io.Reader, f zab.SnapshotFile) error) (err error) {
 	s := inspectStore(fsys, cfg)
 	for _, dir := range s.dirs() {
@@ -159,16 +178,38 @@ func PurgeOffline(fsys vfs.FS, cfg Config, retain int, verify func(r io.Reader, 
 		}
 	}
 	s.stats.init(0)
-	defer s.unlock()
-	for _, dir := range s.dirs() {
-		if err := s.openDir(dir); err != nil {
-			return err
-		}
+	if err := s.checkPurgeable(); err != nil {
+		return err
 	}
+	sizes, err := s.verifyAhead(retain, verify)
+	if err != nil {
+		return fmt.Errorf("purge %s: %w", cfg.SnapDir, err)
+	}
+	defer s.unlock()
+	if err := s.lockWhereServersWere(); err != nil {
+		return err
+	}
+	if err := s.checkPurgeable(); err != nil {
+		return err
+	}
+	if err := s.checkSizes(sizes); err != nil {
+		return err
+	}
+	if err := s.Purge(retain, func(io.Reader, zab.SnapshotFile) error { return errNotRead }); err != nil {
+		return fmt.Errorf("purge %s: %w", cfg.SnapDir, err)
+	}
+	return nil
+}
+
+// errNotRead says that a snapshot was damaged when it was read, or came after that.
+var errNotRead = errors.New("the snapshot was not read")
+
+// checkPurgeable refuses directories that are mixed up or half installed, and learns what does not count in them.
+func (s *Store) checkPurgeable() error {
 	if err := s.checkSeparation(); err != nil {
 		return err
 	}
-	st, err := ReadState(fsys, cfg)
+	st, err := ReadState(s.fs, s.cfg)
 	if err != nil {
 		return err
 	}
@@ -178,8 +219,51 @@ func PurgeOffline(fsys vfs.FS, cfg Config, retain int, verify func(r io.Reader, 
 	if st.Holds {
 		s.barrier.Store(int64(st.Barrier))
 	}
-	if err := s.Purge(retain, verify); err != nil {
-		return fmt.Errorf("purge %s: %w", cfg.SnapDir, err)
+	return nil
+}
+
+// verifyAhead reads the snapshots that a purge is to keep and returns the sizes that they had.
+func (s *Store) verifyAhead(retain int, verify func(io.Reader, zab.SnapshotFile) error) (map[string]int64, error) {
+	files, err := s.listSnapshots()
+	if err != nil {
+		return nil, err
+	}
+	sizes := map[string]int64{}
+	_, _, err = s.retained(files, max(retain, snapRetainMin), func(r io.Reader, f zab.SnapshotFile) error {
+		info, err := s.fs.Stat(s.snapPath(f.Name))
+		if err != nil {
+			return err
+		}
+		if err := verify(r, f); err != nil {
+			return err
+		}
+		sizes[f.Name] = info.Size
+		return nil
+	})
+	return sizes, err
+}
+
+// checkSizes refuses to go on with snapshots that were replaced or removed since they were read.
+func (s *Store) checkSizes(sizes map[string]int64) error {
+	for name, size := range sizes {
+		if info, err := s.fs.Stat(s.snapPath(name)); err != nil || info.Size != size {
+			return &DirError{Dir: s.snapDir, Err: err,
+				Why: name + " changed while the snapshots were read; nothing was removed, run the purge again"}
+		}
+	}
+	return nil
+}
+
+// lockWhereServersWere takes the lock of each directory that has a lock file.
+func (s *Store) lockWhereServersWere() error {
+	for _, dir := range s.dirs() {
+		_, err := s.fs.Stat(path.Join(dir, lockName))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err := s.openDir(dir); err != nil {
+			return err
+		}
 	}
 	return nil
 }

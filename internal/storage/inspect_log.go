@@ -27,7 +27,8 @@ type LogFile struct {
 	lf   *openLog
 	head [fileHeaderBytes]byte
 	why  string
-	next int64 // the length field where the reading ended
+	next int64     // the length field where the reading ended
+	last zxid.Zxid // of the sound records
 }
 
 // OpenLogFile opens a log. A file that is none gives a *CorruptError.
@@ -107,6 +108,9 @@ func (l *LogFile) Next() (LogRecord, error) {
 	rec.ChecksumOK = uint64(adler32.Checksum(rec.Payload)) == sum
 	rec.EndOK = int64(len(b)) > n && b[n] == recordEndByte
 	lf.off += n + recordOverheadBytes
+	if rec.ChecksumOK {
+		l.last = max(l.last, rec.Zxid)
+	}
 	return rec, nil
 }
 
@@ -120,6 +124,37 @@ func (l *LogFile) EndReason() string { return l.why }
 
 // EndLength is the length that is named where EndReason is about, for those who judge it by another limit.
 func (l *LogFile) EndLength() int64 { return l.next }
+
+// LogRest is what stands behind the last record of a log.
+type LogRest struct {
+	// Offset is where it begins, Torn how many bytes from there on are no record and no padding.
+	Offset, Torn int64
+	// Next is the offset of a valid record behind the place where none could be read, -1 if there is none: without one the
+	// bytes are what a crash left, with one they are damage.
+	Next int64
+	// Why says why no record could be read; empty if nothing but padding stands there.
+	Why string
+}
+
+// Rest looks at what stands behind the place where Next gave io.EOF.
+func (l *LogFile) Rest() (LogRest, error) {
+	why := l.why
+	if why == "" {
+		why = "there is no record"
+	}
+	return restOf(l.lf, l.last, why)
+}
+
+func restOf(lf *openLog, last zxid.Zxid, why string) (LogRest, error) {
+	rest := LogRest{Offset: lf.off, Next: -1}
+	dirty, next, err := scanTail(lf.f, lf.off, lf.off+1, lf.size, last)
+	if err != nil || !dirty {
+		return rest, err
+	}
+	end, err := dataEnd(lf.f, lf.off, lf.size)
+	rest.Next, rest.Torn, rest.Why = next, end-lf.off, why
+	return rest, err
+}
 
 // Close gives the file back.
 func (l *LogFile) Close() error { return l.lf.f.Close() }
@@ -214,17 +249,13 @@ func (rep *LogReport) order(named, z zxid.Zxid) (why, do string) {
 
 // checkEnd tells a torn end from damage.
 func (rep *LogReport) checkEnd(lf *openLog, none *errNoRecord) error {
-	dirty, found, err := scanTail(lf.f, lf.off, lf.off+1, lf.size, rep.Last)
-	if err != nil || !dirty {
+	rest, err := restOf(lf, rep.Last, none.why)
+	if rest.Next >= 0 {
+		rep.Damage = &CorruptError{File: lf.path, Offset: lf.off, Do: doCut,
+			Why: fmt.Sprintf("%s, but at offset %d there is another valid transaction", none.why, rest.Next)}
 		return err
 	}
-	if found >= 0 {
-		rep.Damage = &CorruptError{File: lf.path, Offset: lf.off, Do: doCut,
-			Why: fmt.Sprintf("%s, but at offset %d there is another valid transaction", none.why, found)}
-		return nil
-	}
-	end, err := dataEnd(lf.f, lf.off, lf.size)
-	rep.Torn, rep.TornWhy = end-lf.off, none.why
+	rep.Torn, rep.TornWhy = rest.Torn, rest.Why
 	return err
 }
 

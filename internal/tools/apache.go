@@ -24,7 +24,7 @@ func (d *Diagnosis) apacheVerdict() Verdict {
 	if why != "" {
 		return refuses(why)
 	}
-	a := &apacheReader{last: base, highest: base}
+	a := &apacheReader{highest: base}
 	logs := d.Logs
 	for i, l := range d.Logs {
 		if l.named <= base {
@@ -74,14 +74,16 @@ func (d *Diagnosis) apacheSnapshot() (zxid.Zxid, string) {
 
 // apacheReader follows how ZooKeeper replays the logs.
 type apacheReader struct {
-	last, highest zxid.Zxid
-	says          []string
+	highest zxid.Zxid
+	says    []string
 }
 
 // read goes through one log. It returns why ZooKeeper would end there, empty if it would not.
 func (a *apacheReader) read(l *LogCheck, newest bool) string {
 	name := filepath.Base(l.File)
 	switch {
+	case l.State == stateUnreadable:
+		return fmt.Sprintf("cannot read %s: %s", name, l.Why)
 	case l.Bytes == 0 && newest:
 		a.says = append(a.says, "deletes the empty "+name+" (3.9; older versions refuse)")
 		return ""
@@ -151,7 +153,9 @@ func (a *apacheReader) endOf(f *storage.LogFile, name string) string {
 func (d *Diagnosis) apacheEpochs(last zxid.Zxid) string {
 	switch {
 	case d.epochFault != nil:
-		return d.epochFault.Error()
+		return trimPackage(d.epochFault)
+	case d.blanks != "":
+		return fmt.Sprintf("%s has blanks around its number", d.blanks)
 	case d.Current != nil && int64(last.Epoch()) > *d.Current && !d.hasEpochTmp():
 		return fmt.Sprintf("the current epoch, %d, is older than the last transaction, %v", *d.Current, last)
 	case d.Current != nil && d.Accepted != nil && *d.Accepted < *d.Current:

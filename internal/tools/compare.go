@@ -2,6 +2,7 @@ package tools
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -168,7 +169,9 @@ func (c *comparison) level(depth int) {
 	c.lists(c.left.layer(depth), c.right.layer(depth))
 }
 
-// step asks what to show and shows it. It returns by how many levels to go on, and false at the end of the input.
+// step asks what to show and shows it. The questions are, byte for byte, those of ZooKeeper's tool as it was recorded, and the
+// tests compare them: programs that answer them wait for these lines. It returns by how many levels to go on, and false at the
+// end of the input.
 func (c *comparison) step(depth int) (int, bool) {
 	c.printf("Current depth is %d\n", depth)
 	c.printf("- Press enter to move to print current depth layer;\n- Type a number to jump to and print all nodes at a given depth;\n" +
@@ -253,7 +256,7 @@ func (c *comparison) both(left, right *treeNode) {
 	case !c.differs(size, nodes):
 		c.filteredf("Filtered node %s of left size %d, right size %d\n", left.path, left.size, right.size)
 	case c.JSON:
-		c.object(map[string]any{"path": rootAsSlash(left.path), "in": "both", "bytes": size, "nodes": nodes})
+		c.object(map[string]any{"path": cmp.Or(left.path, "/"), "in": "both", "bytes": size, "nodes": nodes})
 	default:
 		c.printf("Node %s found in both trees. Delta: %d bytes, %d descendants\n", left.path, size, nodes)
 	}
@@ -264,17 +267,10 @@ func (c *comparison) one(side string, n *treeNode) {
 	case !c.differs(n.size, n.count):
 		c.filteredf("Filtered %s node %s of size %d\n", side, n.path, n.size)
 	case c.JSON:
-		c.object(map[string]any{"path": rootAsSlash(n.path), "in": side, "bytes": n.size, "nodes": n.count})
+		c.object(map[string]any{"path": cmp.Or(n.path, "/"), "in": side, "bytes": n.size, "nodes": n.count})
 	default:
 		c.printf("Node %s found only in %s tree. Descendant size: %d. Descendant count: %d\n", n.path, side, n.size, n.count)
 	}
-}
-
-func rootAsSlash(path string) string {
-	if path == "" {
-		return "/"
-	}
-	return path
 }
 
 func (c *comparison) differs(size, nodes int64) bool {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"zabra/internal/storage"
+	"zabra/internal/storage/vfs"
 	"zabra/zab/zxid"
 )
 
@@ -57,14 +58,16 @@ type Diagnosis struct {
 	Member     Verdict `json:"member"`
 	Apache     Verdict `json:"apache"`
 
-	cfg    storage.Config
-	state  storage.State
-	epochs storage.Epochs
+	fs    vfs.FS
+	cfg   storage.Config
+	state storage.State
 	// epochFault is set when an epoch file holds no number; myidOK when myid is one.
 	epochFault error
 	myidOK     bool
-	foreign    []string
-	now        time.Time
+	// blanks is a file with a number that ZooKeeper does not take, because of blanks around it.
+	blanks  string
+	foreign []string
+	now     time.Time
 }
 
 // SnapshotFact is what the doctor tells of a snapshot.
@@ -72,9 +75,11 @@ type SnapshotFact struct {
 	File     string `json:"file"`
 	Zxid     string `json:"zxid"`
 	Bytes    int64  `json:"bytes"`
-	Modified string `json:"modified"`
+	Modified string `json:"modified,omitempty"`
 	Whole    bool   `json:"whole"`
-	Why      string `json:"why,omitempty"`
+	// Unreadable says that the system does not let the doctor read it, or not to its end.
+	Unreadable bool   `json:"unreadable,omitempty"`
+	Why        string `json:"why,omitempty"`
 
 	z        zxid.Zxid
 	modified time.Time

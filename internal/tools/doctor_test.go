@@ -212,6 +212,10 @@ func TestDoctorOnEmptyDirectories(t *testing.T) {
 	d = diagnosed(t, dir)
 	require.Equal(t, "7", d.MyID)
 	require.True(t, d.Member.Starts)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "myid"), []byte(" 7 \n"), 0o640))
+	d = diagnosed(t, dir)
+	require.True(t, d.Member.Starts, "a server of ours passes over blanks")
+	require.Contains(t, d.text(t), "Apache ZooKeeper refuses a number with blanks around it")
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "myid"), []byte("seven"), 0o640))
 	require.Contains(t, diagnosed(t, dir).text(t), `the first line of myid is "seven"`)
 
@@ -247,6 +251,10 @@ func TestDoctorNotices(t *testing.T) {
 		}, LevelNote, "interrupted change of the epoch", true, "starts"},
 		{"epoch that is none", put("version-2/currentEpoch", "two"), LevelError, `holds "two" instead of an epoch`, false,
 			"starts standalone"},
+		{"epoch with something behind it", put("version-2/currentEpoch", "2abc"), LevelError, `holds "2abc" instead of an epoch`, false,
+			"starts standalone"},
+		{"epoch with a blank", put("version-2/currentEpoch", "2 \n"), LevelNote, "refuses a number with blanks", true,
+			"currentEpoch has blanks around its number"},
 		{"copy of a log", put("version-2/log.5.bak", ""), LevelWarning,
 			"log.5.bak has a name that Apache ZooKeeper takes for data", true, "move it away first"},
 		{"unfinished snapshot", put("version-2/zabra.snapshot.tmp", "xx"), LevelNote, "the next start removes it", true, "starts"},
@@ -324,4 +332,73 @@ func TestDoctorAsJSON(t *testing.T) {
 	require.Equal(t, true, lines[0]["standalone"].(map[string]any)["starts"])
 	require.Equal(t, "0x17", lines[0]["data"].(map[string]any)["lastZxid"])
 	require.Len(t, lines[0]["logs"], 3)
+	require.True(t, strings.HasSuffix(lines[0]["snapshots"].([]any)[0].(map[string]any)["modified"].(string), "Z"), "in UTC")
+}
+
+// refusing is the file system of a user who may not read the files of which one of the words is in the name.
+func refusing(words ...string) vfs.FS {
+	fsys := vfs.NewFault(vfs.OS{})
+	fsys.Inject(func(op vfs.Op) error {
+		for _, word := range words {
+			if op.Kind == vfs.KindOpen && strings.Contains(filepath.Base(op.Name), word) {
+				return &fs.PathError{Op: "open", Path: op.Name, Err: fs.ErrPermission}
+			}
+		}
+		return nil
+	})
+	return fsys
+}
+
+// Data that cannot be read are data: a server that may not read them does not start with nothing.
+func TestDoctorThatMayNotRead(t *testing.T) {
+	tests := []struct {
+		name          string
+		words         []string
+		zabra, apache bool
+		says          []string
+	}{
+		{"anything", []string{"snapshot.", "log."}, false, false, []string{"log.98 cannot be read: permission denied; nor can 13 other files",
+			"finds no valid snapshot", "chown",
+			"A server does not start on this directory as it is."}},
+		{"the newest log", []string{"log.98"}, false, false, []string{"cannot read log.98: permission denied"}},
+		{"the snapshots", []string{"snapshot."}, false, false, []string{"none of the"}},
+		{"an old snapshot", []string{"snapshot.1f"}, true, true, []string{"permission denied; a start goes on without that"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			d, err := diagnose(refusing(tt.words...), copyFixture(t, "standalone-39"), "", testNow)
+			require.NoError(t, err)
+			text := d.text(t)
+			require.False(t, d.Fresh)
+			require.Equal(t, tt.zabra, d.Standalone.Starts, text)
+			require.Equal(t, tt.apache, d.Apache.Starts, text)
+			require.Equal(t, tt.zabra, d.Sound())
+			for _, says := range tt.says {
+				require.Contains(t, text, says)
+			}
+			require.NotContains(t, text, "this is a new server")
+		})
+	}
+}
+
+// A folder in the place of the only log is no empty directory either.
+func TestDoctorOnAFolderWithTheNameOfALog(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, dataFolder, "log.5"), 0o750))
+	d := diagnosed(t, dir)
+	require.False(t, d.Fresh)
+	require.False(t, d.Sound())
+	require.Contains(t, d.text(t), "log.5 cannot be read: it is no regular file")
+}
+
+// Another name of dataDir is not a second directory for logs.
+func TestDoctorUnderTwoNames(t *testing.T) {
+	dir := copyFixture(t, "standalone-39")
+	alias := filepath.Join(t.TempDir(), "alias")
+	require.NoError(t, os.Symlink(dir, alias))
+	d, err := Diagnose(dir, alias, testNow)
+	require.NoError(t, err)
+	require.True(t, d.Standalone.Starts, d.text(t))
+	require.Len(t, d.Logs, 7)
+	require.Contains(t, d.text(t), "is another name of")
 }

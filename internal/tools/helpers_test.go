@@ -11,7 +11,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"zabra/internal/storage/vfs"
 )
+
+// osFiles are the real files.
+var osFiles vfs.FS = vfs.OS{}
 
 // fixtureDir holds data directories that real servers wrote, whole ones and ones damaged on purpose.
 const fixtureDir = "../storage/testdata/datadirs"

@@ -1,8 +1,8 @@
 package tools
 
 import (
-	"bufio"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -64,8 +64,9 @@ func useOf(cfg storage.Config) (Use, error) {
 	return u, nil
 }
 
-// lockHeld tells whether somebody holds the lock on a file. It looks at the system's list first, which disturbs nobody; the
-// list does not show processes of other containers, so a shared lock is tried for a moment then.
+// lockHeld tells whether somebody holds the lock on a file, and who if that is known. The system's list of locks tells it
+// without touching the file, where that list shows everybody. Elsewhere a shared lock is taken and given back at once: a
+// server that starts in that very moment finds its lock taken.
 func lockHeld(name string) (held bool, pid int, err error) {
 	f, err := os.Open(name)
 	if os.IsNotExist(err) {
@@ -79,49 +80,65 @@ func lockHeld(name string) (held bool, pid int, err error) {
 	if err := unix.Fstat(int(f.Fd()), &st); err != nil {
 		return false, 0, err
 	}
-	if pid := listedLock(st.Ino); pid != 0 {
+	major, minor := unix.Major(uint64(st.Dev)), unix.Minor(uint64(st.Dev))
+	locks, all := systemLocks()
+	if pid, ok := holder(locks, fmt.Sprintf("%02x:%02x", major, minor), st.Ino); ok {
 		return true, pid, nil
 	}
-	err = unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB)
-	if err == unix.EWOULDBLOCK {
-		return true, 0, nil
+	if all && major != 0 {
+		return false, 0, nil
 	}
-	return false, 0, nil // closing the file gives it back; where there are no locks, nobody holds one
+	if lockRefused(f) {
+		pid, _ := holder(locks, "", st.Ino) // where the list names another device than the file does
+		return true, pid, nil
+	}
+	return false, 0, nil
 }
 
-// listedLock looks for the holder of an exclusive lock on an inode in the system's list of locks.
-func listedLock(inode uint64) int {
+// lockRefused tries a shared lock, which closing the file gives back. Where there are no locks, nobody holds one.
+func lockRefused(f *os.File) bool {
+	return unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB) == unix.EWOULDBLOCK
+}
+
+// systemLocks reads the system's list of locks. It is all there is only outside of containers, and when it came in one piece:
+// a longer one may lose a line while locks come and go. File systems without a device of their own (btrfs, overlays, network
+// shares) have major number 0 and are not listed under the number that the file names.
+func systemLocks() (list string, all bool) {
 	f, err := os.Open("/proc/locks")
 	if err != nil {
-		return 0
+		return "", false
 	}
 	defer f.Close()
-	for lines := bufio.NewScanner(f); lines.Scan(); {
+	b, err := io.ReadAll(io.LimitReader(f, locksBytesMax))
+	namespace, nsErr := os.Readlink("/proc/self/ns/pid")
+	return string(b), err == nil && nsErr == nil && len(b) < os.Getpagesize() && namespace == firstPIDNamespace
+}
+
+// firstPIDNamespace is the kernel's number for the namespace that sees all processes.
+const firstPIDNamespace = "pid:[4026531836]"
+
+// holder looks in a list of locks for who holds an exclusive one on a file; an empty device stands for any.
+func holder(list, device string, inode uint64) (pid int, ok bool) {
+	number := ":" + strconv.FormatUint(inode, 10)
+	for line := range strings.Lines(list) {
 		// 1: FLOCK  ADVISORY  WRITE 4242 fe:01:131090 0 EOF
-		fields := strings.Fields(lines.Text())
-		if len(fields) < 6 || fields[1] != "FLOCK" || fields[3] != "WRITE" || !strings.HasSuffix(fields[5],
-			":"+strconv.FormatUint(inode, 10)) {
+		fields := strings.Fields(line)
+		if len(fields) < 6 || fields[1] != "FLOCK" || fields[3] != "WRITE" {
+			continue
+		}
+		if place := fields[5]; place != device+number && (device != "" || !strings.HasSuffix(place, number)) {
 			continue
 		}
 		if pid, err := strconv.Atoi(fields[4]); err == nil {
-			return pid
+			return pid, true
 		}
 	}
-	return 0
+	return 0, false
 }
 
 // writersIn lists the other processes that have a file of one of the folders open for writing. Where the system does not
 // tell, there are none.
 func writersIn(dirs []string) (found []Process) {
-	real := map[string]bool{}
-	for _, dir := range dirs {
-		if dir, err := filepath.Abs(dir); err == nil {
-			real[dir] = true
-			if dir, err = filepath.EvalSymlinks(dir); err == nil {
-				real[dir] = true
-			}
-		}
-	}
 	proc, err := os.Open("/proc")
 	if err != nil {
 		return nil
@@ -133,7 +150,7 @@ func writersIn(dirs []string) (found []Process) {
 		if err != nil || pid == os.Getpid() {
 			continue
 		}
-		if file := writtenBy(filepath.Join("/proc", name), real); file != "" {
+		if file := writtenBy(filepath.Join("/proc", name), dirs); file != "" {
 			comm, _ := os.ReadFile(filepath.Join("/proc", name, "comm"))
 			found = append(found, Process{PID: pid, Name: strings.TrimSpace(string(comm)), File: file})
 		}
@@ -141,8 +158,10 @@ func writersIn(dirs []string) (found []Process) {
 	return found
 }
 
-// writtenBy returns a file in one of the folders that a process has open for writing, empty if there is none.
-func writtenBy(process string, dirs map[string]bool) string {
+// writtenBy returns a file in one of the folders that a process has open for writing, empty if there is none. What counts is
+// the file and not its path: a process in a container has paths of its own. Only files with the name of a server's are looked
+// at, so that nothing waits for a file system that somebody else uses.
+func writtenBy(process string, dirs []string) string {
 	fds, err := os.Open(filepath.Join(process, "fd"))
 	if err != nil {
 		return ""
@@ -150,16 +169,33 @@ func writtenBy(process string, dirs map[string]bool) string {
 	defer fds.Close()
 	names, _ := fds.Readdirnames(-1)
 	for _, name := range names {
-		target, err := os.Readlink(filepath.Join(process, "fd", name))
-		if err != nil || !dirs[filepath.Dir(target)] {
+		fd := filepath.Join(process, "fd", name)
+		target, err := os.Readlink(fd)
+		base := filepath.Base(target)
+		if kind, _ := storage.KindOf(base); err != nil || kind == storage.KindForeign {
 			continue
 		}
 		info, err := os.ReadFile(filepath.Join(process, "fdinfo", name))
-		if err == nil && opensForWriting(string(info)) {
-			return target
+		if err != nil || !opensForWriting(string(info)) {
+			continue
+		}
+		for _, dir := range dirs {
+			if file := filepath.Join(dir, base); sameFile(fd, file) {
+				return file
+			}
 		}
 	}
 	return ""
+}
+
+// sameFile tells whether two names lead to one file or folder.
+func sameFile(a, b string) bool {
+	first, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	second, err := os.Stat(b)
+	return err == nil && os.SameFile(first, second)
 }
 
 // opensForWriting reads the flags of a descriptor, which are octal.

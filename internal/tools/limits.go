@@ -16,8 +16,8 @@ const (
 	freeBytesLow = 256 << 20
 	// smallFileBytesMax bounds what is read of myid and the epoch files.
 	smallFileBytesMax = 4096
-	// retainMin is the fewest snapshots that a purge keeps.
-	retainMin = 3
+	// locksBytesMax bounds what is read of the system's list of locks.
+	locksBytesMax = 1 << 20
 	// futureSlack is how far ahead of the clock a file may be dated without a word.
 	futureSlack = 5 * time.Minute
 )

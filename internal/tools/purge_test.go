@@ -1,6 +1,8 @@
 package tools
 
 import (
+	"bytes"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -115,7 +117,8 @@ func TestPurgeRefusals(t *testing.T) {
 
 func TestPurgeAsJSON(t *testing.T) {
 	dir := copyFixture(t, "standalone-39")
-	lines, err := runJSON(t, func(o Output) error { return Purge(o, PurgeOptions{LogDir: filepath.Join(dir, dataFolder), Retain: 3}) })
+	purge := func(o Output) error { return Purge(o, PurgeOptions{LogDir: filepath.Join(dir, dataFolder), Retain: 3}) }
+	lines, err := runJSON(t, purge)
 	require.NoError(t, err)
 	require.Len(t, lines, 7)
 	for _, l := range lines {
@@ -123,4 +126,47 @@ func TestPurgeAsJSON(t *testing.T) {
 		_, err := os.Stat(l["file"].(string))
 		require.ErrorIs(t, err, os.ErrNotExist)
 	}
+	lines, err = runJSON(t, purge)
+	require.NoError(t, err)
+	require.Empty(t, lines, "there is nothing to do any more")
+
+	dir = copyFixture(t, "corrupt-snapshot-cut")
+	lines, err = runJSON(t, purge)
+	require.NoError(t, err)
+	require.Len(t, lines, 1)
+	require.Equal(t, "too few whole snapshots", lines[0]["refused"])
+	require.Equal(t, 2.0, lines[0]["wholeSnapshots"])
+}
+
+// An Apache server's directory gets no file from a purge.
+func TestPurgeLeavesNoLockFile(t *testing.T) {
+	dir := copyFixture(t, "standalone-39")
+	_, err := purgeIn(PurgeOptions{LogDir: dir, Retain: 3})
+	require.NoError(t, err)
+	require.NoFileExists(t, filepath.Join(dir, dataFolder, "zabra.lock"))
+}
+
+// Two names of one directory are one directory.
+func TestPurgeUnderTwoNames(t *testing.T) {
+	dir := copyFixture(t, "standalone-39")
+	require.NoError(t, startedOn(t, dir).Close()) // there is a lock to take twice
+	alias := filepath.Join(t.TempDir(), "alias")
+	require.NoError(t, os.Symlink(dir, alias))
+	out, err := purgeIn(PurgeOptions{LogDir: alias, SnapDir: dir, Retain: 3})
+	require.NoError(t, err)
+	require.Contains(t, out, "snapshot.53")
+}
+
+// A dry run beside a server says that the real one would be refused.
+func TestPurgeDryRunTellsOfAServer(t *testing.T) {
+	dir := copyFixture(t, "standalone-39")
+	s := startedOn(t, dir)
+	dry := func() string {
+		var stderr bytes.Buffer
+		require.NoError(t, Purge(Output{Out: io.Discard, Err: &stderr}, PurgeOptions{LogDir: dir, Retain: 3, DryRun: true}))
+		return stderr.String()
+	}
+	require.Contains(t, dry(), "A purge without --dry-run would be refused")
+	require.NoError(t, s.Close())
+	require.Empty(t, dry())
 }

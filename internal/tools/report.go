@@ -1,9 +1,11 @@
 package tools
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 )
 
 // Print prints what the doctor found, in words or as one object.
@@ -11,6 +13,11 @@ func (d *Diagnosis) Print(o Output) (err error) {
 	p := o.buffered()
 	defer func() { err = errors.Join(err, p.end()) }()
 	if o.JSON {
+		for i, s := range d.Snapshots {
+			if !s.modified.IsZero() {
+				d.Snapshots[i].Modified = o.in(s.modified).Format(time.RFC3339)
+			}
+		}
 		p.object(d)
 		return nil
 	}
@@ -49,7 +56,7 @@ func (d *Diagnosis) printFacts(p *printer) {
 	if d.WrittenBy != "" {
 		p.fact("written by", "%s", d.WrittenBy)
 	}
-	p.fact("myid", "%s", otherwise(d.MyID, "none: a standalone server needs none"))
+	p.fact("myid", "%s", cmp.Or(d.MyID, "none: a standalone server needs none"))
 	p.fact("epochs", "accepted %s, current %s", epochText(d.Accepted), epochText(d.Current))
 	d.printSnapshots(p)
 	d.printLogs(p)
@@ -58,7 +65,9 @@ func (d *Diagnosis) printFacts(p *printer) {
 			"node"), count(t.Sessions, "session"), sizeText(t.DataBytes))
 		p.fact("", "%s, %s, %s", count(t.Ephemerals, "ephemeral node"), count(t.Containers, "container"), count(t.TTLNodes, "TTL node"))
 	}
-	p.fact("disk", "%s free of %s", sizeText(d.FreeBytes), sizeText(d.DiskBytes))
+	if d.DiskBytes > 0 {
+		p.fact("disk", "%s free of %s", sizeText(d.FreeBytes), sizeText(d.DiskBytes))
+	}
 }
 
 func (d *Diagnosis) printSnapshots(p *printer) {
@@ -126,13 +135,6 @@ func (d *Diagnosis) Conclusion() string {
 		return "A server starts, and mends what a crash has left."
 	}
 	return "A server starts on this directory as it is."
-}
-
-func otherwise(text, otherwise string) string {
-	if text == "" {
-		return otherwise
-	}
-	return text
 }
 
 func epochText(e *int64) string {

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -25,12 +26,13 @@ type attempt struct {
 
 // tryStart does what a server does with its data before it serves anybody. The first error is the one that it would end
 // with.
-func tryStart(cfg storage.Config, fieldBytes int) (*attempt, error) {
-	fsys := newOverlay(vfs.OS{})
+func tryStart(base vfs.FS, cfg storage.Config, fieldBytes int) (*attempt, error) {
+	fsys := newOverlay(base)
 	st, err := storage.Open(fsys, cfg)
 	if err != nil {
 		return nil, err
 	}
+	defer st.Close() // what it writes at its end stays in memory, too
 	rec, err := replica.Recover(st, replica.Config{FieldBytesMax: fieldBytes})
 	if err != nil {
 		return nil, err
@@ -45,11 +47,11 @@ func tryStart(cfg storage.Config, fieldBytes int) (*attempt, error) {
 
 // judge draws the conclusions from what was seen.
 func (d *Diagnosis) judge() {
-	slices.SortFunc(d.Snapshots, func(a, b SnapshotFact) int { return compareZxid(a.z, b.z) })
-	slices.SortFunc(d.Logs, func(a, b *LogCheck) int { return compareZxid(a.named, b.named) })
+	slices.SortFunc(d.Snapshots, func(a, b SnapshotFact) int { return cmp.Compare(a.z, b.z) })
+	slices.SortFunc(d.Logs, func(a, b *LogCheck) int { return cmp.Compare(a.named, b.named) })
 	d.readEpochs()
 	for _, s := range d.Snapshots {
-		if !s.Whole && !d.Use.live() {
+		if !s.Whole && !s.Unreadable && !d.Use.live() {
 			d.find(LevelWarning, fmt.Sprintf("%s is damaged: %s", s.File, s.Why),
 				"Nothing, as long as an older snapshot and the log behind it are whole: a start passes over it.")
 		}
@@ -59,15 +61,16 @@ func (d *Diagnosis) judge() {
 		d.fresh()
 		return
 	}
-	a, err := tryStart(d.cfg, jute.FieldBytesMaxDefault)
+	a, err := tryStart(d.fs, d.cfg, jute.FieldBytesMaxDefault)
 	if err != nil {
-		if again, errAgain := tryStart(d.cfg, fieldBytesMax); errAgain == nil {
+		if again, errAgain := tryStart(d.fs, d.cfg, fieldBytesMax); errAgain == nil {
 			a, err = again, nil
 			d.find(LevelWarning, fmt.Sprintf("a node or transaction is larger than %d bytes, the default limit of a server",
 				jute.FieldBytesMaxDefault),
 				"Start the server with jute.maxbuffer as large as it was when the data were written.")
 		}
 	}
+	d.tellUnreadable(err == nil)
 	if err != nil {
 		d.cannotStart(err)
 		return
@@ -86,25 +89,23 @@ func (d *Diagnosis) fresh() {
 
 func (d *Diagnosis) readEpochs() {
 	number := func(name string) *int64 {
-		file := filepath.Join(d.Dir, dataFolder, name)
-		text, err := readSmall(file)
+		epoch, ok, err := storage.ReadEpochFile(d.fs, d.cfg, name)
 		if err != nil {
-			if !errors.Is(err, fs.ErrNotExist) {
-				d.epochFault = err
-			}
+			d.epochFault = err
+		}
+		if err != nil || !ok {
 			return nil
 		}
-		var v int64
-		line, _, _ := strings.Cut(text, "\n")
-		if _, err := fmt.Sscanf(strings.TrimSpace(line), "%d", &v); err != nil || v < 0 {
-			d.epochFault = fmt.Errorf("%s holds %q instead of an epoch", file, line)
-			return nil
+		file := filepath.Join(d.Dir, dataFolder, name)
+		if text, err := readSmall(file); err == nil {
+			d.noteBlanks(file, firstLine(text))
 		}
+		v := int64(epoch)
 		return &v
 	}
-	d.Accepted, d.Current = number("acceptedEpoch"), number("currentEpoch")
+	d.Accepted, d.Current = number(storage.AcceptedEpochFile), number(storage.CurrentEpochFile)
 	if d.epochFault != nil {
-		d.find(LevelError, d.epochFault.Error(), "Write the number of the epoch into it, or delete it: a missing file "+
+		d.find(LevelError, trimPackage(d.epochFault), "Write the number of the epoch into it, or delete it: a missing file "+
 			"stands for the epoch of the last transaction.")
 	}
 }
@@ -113,7 +114,7 @@ func (d *Diagnosis) readEpochs() {
 func (d *Diagnosis) memberVerdict(epochs error, says ...string) Verdict {
 	switch {
 	case d.epochFault != nil:
-		return refuses("the epoch files: " + d.epochFault.Error())
+		return refuses("the epoch files: " + trimPackage(d.epochFault))
 	case epochs != nil:
 		return refuses(trimPackage(epochs))
 	case !d.myidOK:
@@ -166,8 +167,8 @@ func (d *Diagnosis) describe(rec *replica.Recovered) {
 	if rec.DigestMismatches > 0 {
 		d.find(LevelWarning, fmt.Sprintf("after %s the digest in the log is not that of the data: the server that wrote "+
 			"the log had other data, or a defect",
-			count(rec.DigestMismatches, "transaction")), "Compare the members of the ensemble with \"zabra snapshot "+
-			"compare\" or the command digest of the AdminServer.")
+			count(rec.DigestMismatches, "transaction")), "Compare the members of the ensemble: running ones with "+
+			"\"zabra cli diff --other\", snapshots of the same zxid with \"zabra snapshot dump --json\".")
 	}
 	if n := len(t.Orphans()); n > 0 {
 		d.find(LevelNote, fmt.Sprintf("%s no session any more; a start removes them", count(n, "owner of ephemeral nodes has")), "")
@@ -236,9 +237,15 @@ func (d *Diagnosis) cannotStart(err error) {
 		do = "See to it that the directory is there, readable and writable for this user, and that dataDir and dataLogDir " +
 			"are not swapped."
 	}
-	if d.Use.live() && (errors.Is(err, fs.ErrNotExist) || damage != nil) {
-		d.find(LevelNote, "the data could not be read to their end while "+d.Use.who()+" is writing: "+what,
-			"Run the doctor again, or when the server has stopped.")
+	denied := errors.Is(err, fs.ErrPermission)
+	if denied {
+		do = doReadable
+	}
+	if d.Use.live() && (errors.Is(err, fs.ErrNotExist) || damage != nil || denied) {
+		if !denied {
+			do = "Run the doctor again, or when the server has stopped."
+		}
+		d.find(LevelNote, "the data could not be read to their end while "+d.Use.who()+" is writing: "+what, do)
 		d.Standalone, d.Member, d.Apache = refuses("cannot be told now"), refuses("cannot be told now"), refuses("cannot be told now")
 		d.inUse()
 		return

@@ -2,11 +2,11 @@ package tools
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -77,8 +77,11 @@ func DumpLog(o Output, file string) (err error) {
 		}
 		n++
 	}
-	if why := l.EndReason(); why != "" {
-		fmt.Fprintf(o.Err, "%s: %s. Run \"zabra txnlog verify\" to learn whether that is a torn end or damage.\n", file, why)
+	if rest, err := l.Rest(); err != nil {
+		return err
+	} else if rest.Torn > 0 {
+		fmt.Fprintf(o.Err, "%s: at offset %d: %s. Run \"zabra txnlog verify\" to learn whether that is a torn end or damage.\n", file,
+			rest.Offset, rest.Why)
 	}
 	if !o.JSON {
 		p.printf("EOF reached after %d txns.\n", n)
@@ -105,7 +108,7 @@ func (p *printer) record(file string, rec storage.LogRecord) error {
 		j.Fault = fault
 		p.object(j)
 	case err != nil:
-		p.printf("%s - zxid %v at offset %d cannot be read (%v): %s\n", faultOr(fault, "UNREADABLE"), rec.Zxid, rec.Offset, err,
+		p.printf("%s - zxid %v at offset %d cannot be read (%v): %s\n", cmp.Or(fault, "UNREADABLE"), rec.Zxid, rec.Offset, err,
 			base64Text(rec.Payload))
 	default:
 		if !rec.ChecksumOK {
@@ -119,13 +122,6 @@ func (p *printer) record(file string, rec storage.LogRecord) error {
 	return nil
 }
 
-func faultOr(fault, otherwise string) string {
-	if fault == "" {
-		return otherwise
-	}
-	return fault
-}
-
 // RecoverOptions are those of RecoverLog.
 type RecoverOptions struct {
 	// Verbose prints every record and not only the broken ones.
@@ -137,7 +133,8 @@ type RecoverOptions struct {
 
 // RecoverLog copies a log to a new file, FILE.fixed, and gives records with a wrong checksum the right one, if that is
 // wanted. That makes the file readable and the content no truer: what was damaged stays so. A record that cannot be decoded
-// any more ends the copy with an error, and no file is left.
+// any more ends the copy with an error, and no file is left; so does a place where no record begins, if there are valid ones
+// behind it: the copy would be without them. What a crash left behind the last record is left out, and o.Err told so.
 func RecoverLog(o Output, file string, opt RecoverOptions) (err error) {
 	p := o.buffered()
 	defer func() { err = errors.Join(err, p.end()) }()
@@ -146,12 +143,12 @@ func RecoverLog(o Output, file string, opt RecoverOptions) (err error) {
 		return err
 	}
 	defer l.Close()
-	out, err := createBeside(file, ".fixed")
+	out, err := createCopy(file, file+".fixed")
 	if err != nil {
-		return fmt.Errorf("Recovery file %s.fixed already exists or not writable", file)
+		return fmt.Errorf("Recovery file %s.fixed already exists or not writable (%w)", file, err)
 	}
 	defer out.discard()
-	r := &recovery{printer: p, opt: opt, out: out, answers: bufio.NewScanner(opt.Answers)}
+	r := &recovery{printer: p, opt: opt, file: file, out: out, answers: bufio.NewScanner(opt.Answers)}
 	if err := r.run(l); err != nil {
 		return err
 	}
@@ -159,12 +156,14 @@ func RecoverLog(o Output, file string, opt RecoverOptions) (err error) {
 		return err
 	}
 	p.printf("Recovery file %s has been written with %d fixed CRC error(s)\n", out.name, r.fixed)
+	out.warnOfName(o)
 	return nil
 }
 
 type recovery struct {
 	*printer
 	opt            RecoverOptions
+	file           string
 	out            *newFile
 	answers        *bufio.Scanner
 	records, fixed int
@@ -178,8 +177,7 @@ func (r *recovery) run(l *storage.LogFile) error {
 	for {
 		rec, err := l.Next()
 		if errors.Is(err, io.EOF) {
-			r.printf("EOF reached after %d txns.\n", r.records)
-			return r.out.err
+			return r.end(l)
 		}
 		if err != nil {
 			return err
@@ -188,6 +186,25 @@ func (r *recovery) run(l *storage.LogFile) error {
 			return err
 		}
 	}
+}
+
+// end decides whether the place where no record begins is the end of the log.
+func (r *recovery) end(l *storage.LogFile) error {
+	rest, err := l.Rest()
+	if err != nil {
+		return err
+	}
+	if rest.Next >= 0 {
+		return fmt.Errorf("%s is damaged at offset %d: %s, but at offset %d there is another valid transaction. A copy would be "+
+			"without it and all behind it, so none was made. Take the data of another member, or a backup; \"zabra txnlog chop\" "+
+			"copies what stands before that offset", r.file, rest.Offset, rest.Why, rest.Next)
+	}
+	if rest.Torn > 0 {
+		fmt.Fprintf(r.Err, "The %s behind offset %d are no transaction (%s): the copy is without them.\n",
+			count(int(rest.Torn), "byte"), rest.Offset, rest.Why)
+	}
+	r.printf("EOF reached after %d txns.\n", r.records)
+	return r.out.err
 }
 
 func (r *recovery) copy(rec storage.LogRecord) error {
@@ -254,12 +271,7 @@ func ChopLog(o Output, file string, last zxid.Zxid, out string) (name string, er
 		return "", err
 	}
 	defer l.Close()
-	var f *newFile
-	if out == "" {
-		f, err = createBeside(file, fmt.Sprintf(".chopped%d", int64(last)))
-	} else {
-		f, err = createNew(out)
-	}
+	f, err := createCopy(file, cmp.Or(out, fmt.Sprintf("%s.chopped%d", file, int64(last))))
 	if err != nil {
 		return "", err
 	}
@@ -276,6 +288,7 @@ func ChopLog(o Output, file string, last zxid.Zxid, out string) (name string, er
 	} else {
 		p.printf("Chopping at %s new log has %d records\n", last.Hex(), n)
 	}
+	f.warnOfName(o)
 	return f.name, nil
 }
 
@@ -286,7 +299,7 @@ func chop(l *storage.LogFile, f *newFile, last zxid.Zxid) (int, error) {
 		rec, err := l.Next()
 		switch {
 		case errors.Is(err, io.EOF):
-			return 0, fmt.Errorf("it has no transaction %v; the last one is %v", last, highest)
+			return 0, notFound(l, last, highest)
 		case err != nil:
 			return 0, err
 		case !rec.ChecksumOK || !rec.EndOK:
@@ -301,43 +314,14 @@ func chop(l *storage.LogFile, f *newFile, last zxid.Zxid) (int, error) {
 	}
 }
 
-// newFile is a file in the making: there is one under that name only when it is whole.
-type newFile struct {
-	name string
-	f    *os.File
-	w    *bufio.Writer
-	err  error
-	kept bool
-}
-
-func createBeside(file, suffix string) (*newFile, error) { return createNew(file + suffix) }
-
-func createNew(name string) (*newFile, error) {
-	const mode = 0o640
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+// notFound says that a log ends before the transaction last, and at what.
+func notFound(l *storage.LogFile, last, highest zxid.Zxid) error {
+	rest, err := l.Rest()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return &newFile{name: name, f: f, w: bufio.NewWriter(f)}, nil
-}
-
-func (f *newFile) write(b []byte) {
-	if _, err := f.w.Write(b); err != nil && f.err == nil {
-		f.err = err
+	if rest.Torn > 0 {
+		return fmt.Errorf("it has no transaction %v that can be read: at offset %d, behind %v: %s", last, rest.Offset, highest, rest.Why)
 	}
-}
-
-// keep makes the file durable.
-func (f *newFile) keep() error {
-	err := errors.Join(f.err, f.w.Flush(), f.f.Sync(), f.f.Close())
-	f.kept = err == nil
-	return err
-}
-
-// discard removes a file that was not kept.
-func (f *newFile) discard() {
-	if !f.kept {
-		f.f.Close()
-		os.Remove(f.name)
-	}
+	return fmt.Errorf("it has no transaction %v; the last one is %v", last, highest)
 }

@@ -2,6 +2,7 @@ package tools
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"zabra/internal/storage"
 	"zabra/zab/zxid"
 )
 
@@ -231,4 +233,57 @@ func TestVerifyLogsWithAHoleBehindASnapshot(t *testing.T) {
 	require.NoError(t, os.Remove(filepath.Join(dir, dataFolder, "snapshot.e")))
 	_, err = run(func(o Output) error { return VerifyLogs(o, []string{dir}) })
 	require.EqualError(t, err, "1 file is damaged")
+}
+
+// Whoever follows the help of chop gets a directory that starts, with the log ending where it was cut.
+func TestChoppedLogInItsPlace(t *testing.T) {
+	dir := copyFixture(t, "ensemble3-38/n2")
+	require.NoError(t, startedOn(t, dir).Close())
+	version := filepath.Join(dir, dataFolder)
+	const last = zxid.Zxid(0x200000010)
+	file := filepath.Join(version, "log.200000002")
+	_, err := run(func(o Output) error {
+		_, err := ChopLog(o, file, last, "")
+		return err
+	})
+	require.NoError(t, err)
+	logs, snapshots := []string{}, []string{}
+	for _, name := range namesIn(t, version) {
+		switch kind, z := storage.KindOf(name); {
+		case kind == storage.KindLog && z >= 0x200000002:
+			logs = append(logs, name)
+		case kind == storage.KindSnapshot && z > last:
+			snapshots = append(snapshots, name)
+		}
+	}
+	for _, name := range append(logs, snapshots...) {
+		require.NoError(t, os.Remove(filepath.Join(version, name)))
+	}
+	require.NoError(t, os.Rename(file+fmt.Sprintf(".chopped%d", int64(last)), file))
+	require.Contains(t, diagnosed(t, dir).text(t), "delete zabra.state", "it still promises the old end")
+	require.NoError(t, os.Remove(filepath.Join(version, "zabra.state")))
+	d := diagnosed(t, dir)
+	require.True(t, d.Standalone.Starts && d.Member.Starts && d.Apache.Starts, d.text(t))
+	require.Equal(t, last.String(), d.Data.LastZxid)
+	require.Empty(t, d.Changes)
+}
+
+// A file that the running server purges between the listing and the look is passed over; one that was named is missed.
+func TestVerifyPassesOverWhatWentAway(t *testing.T) {
+	dir := copyFixture(t, "standalone-39")
+	for _, name := range []string{"log.2", "snapshot.2"} {
+		require.NoError(t, os.Symlink("gone", filepath.Join(dir, dataFolder, name)))
+	}
+	lines, err := runJSON(t, func(o Output) error { return VerifyLogs(o, []string{dir}) })
+	require.NoError(t, err)
+	require.Len(t, lines, 7)
+	lines, err = runJSON(t, func(o Output) error { return VerifySnapshots(o, []string{dir}, "") })
+	require.NoError(t, err)
+	require.NotEmpty(t, lines)
+	_, err = run(func(o Output) error { return VerifyLogs(o, []string{filepath.Join(dir, dataFolder, "log.2")}) })
+	require.Error(t, err)
+	_, err = run(func(o Output) error {
+		return VerifySnapshots(o, []string{filepath.Join(dir, dataFolder, "snapshot.2")}, "")
+	})
+	require.Error(t, err)
 }

@@ -1,6 +1,7 @@
 package tools
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -38,6 +39,8 @@ const (
 	stateEmpty   = "empty"
 	stateDamaged = "damaged"
 	stateGap     = "gap"
+	// stateUnreadable is one of the doctor's alone: a check ends with the error.
+	stateUnreadable = "unreadable"
 )
 
 func checkLog(fsys vfs.FS, file string) (*LogCheck, error) {
@@ -145,6 +148,9 @@ func verifyArg(arg string) ([]*LogCheck, error) {
 	var checks []*LogCheck
 	for _, file := range files {
 		c, err := checkLog(vfs.OS{}, file)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // the running server has purged it
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -194,27 +200,12 @@ func dataFiles(dir string) (logs []string, snapshots []zxid.Zxid, err error) {
 			snapshots = append(snapshots, z)
 		}
 	}
-	slices.SortFunc(logs, func(a, b string) int { return compareZxid(zxids[a], zxids[b]) })
+	slices.SortFunc(logs, func(a, b string) int { return cmp.Compare(zxids[a], zxids[b]) })
 	return logs, snapshots, nil
-}
-
-func compareZxid(a, b zxid.Zxid) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
 }
 
 // dataFolder is the folder of a data directory that holds the files.
 const dataFolder = "version-2"
 
 // versionFolder returns the folder with the files, whether dir is that or the data directory above it.
-func versionFolder(dir string) string {
-	if filepath.Base(filepath.Clean(dir)) == dataFolder {
-		return filepath.Clean(dir)
-	}
-	return filepath.Join(dir, dataFolder)
-}
+func versionFolder(dir string) string { return filepath.Join(dataDirOf(dir), dataFolder) }
