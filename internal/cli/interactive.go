@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"strings"
+	"time"
 
 	"github.com/ergochat/readline"
+	"golang.org/x/term"
 )
 
 // interactive reads commands from a terminal. Ctrl-C ends the command that is running, or the line that is being written;
@@ -24,6 +27,7 @@ func (sh *shell) interactive(ctx context.Context) int {
 		return ExitFailure
 	}
 	defer rl.Close()
+	defer keepTerminal(sh.opt.Stdin)()
 	defer context.AfterFunc(ctx, func() { rl.Close() })() // which ends a ReadLine
 	sh.attach(rl)
 	interruptible(ctx, func(ctx context.Context) {
@@ -35,7 +39,7 @@ func (sh *shell) interactive(ctx context.Context) int {
 	for !sh.ended && ctx.Err() == nil {
 		sh.view.set(func() { sh.view.line = len(sh.lines) })
 		rl.SetPrompt(sh.view.text())
-		line, err := rl.ReadLine()
+		line, err := editLine(ctx, rl)
 		switch {
 		case errors.Is(err, readline.ErrInterrupt) || ctx.Err() != nil:
 			continue
@@ -52,6 +56,44 @@ func (sh *shell) interactive(ctx context.Context) int {
 		return ExitInterrupted
 	}
 	return sh.code
+}
+
+// editLine reads a line until the context ends. An editor that is closed in the moment in which it begins to read can miss that:
+// then it is left behind.
+func editLine(ctx context.Context, rl *readline.Instance) (string, error) {
+	type answer struct {
+		line string
+		err  error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		line, err := rl.ReadLine()
+		answers <- answer{line, err}
+	}()
+	select {
+	case a := <-answers:
+		return a.line, a.err
+	case <-ctx.Done():
+	}
+	select {
+	case a := <-answers:
+		return a.line, a.err
+	case <-time.After(editorEndTime):
+		return "", ctx.Err()
+	}
+}
+
+// keepTerminal returns what puts the terminal back into the state in which it is now.
+func keepTerminal(in io.Reader) (restore func()) {
+	file, ok := in.(*os.File)
+	if !ok {
+		return func() {}
+	}
+	state, err := term.GetState(int(file.Fd()))
+	if err != nil {
+		return func() {}
+	}
+	return func() { _ = term.Restore(int(file.Fd()), state) } // it may be gone
 }
 
 // lineEditor reads lines, with those of earlier sessions as its history.

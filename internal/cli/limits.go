@@ -15,6 +15,9 @@ const (
 	reconnectPauseMin = 50 * time.Millisecond
 	reconnectPauseMax = 2 * time.Second
 
+	// editorEndTime is how long a line editor that was closed gets to notice that.
+	editorEndTime = 500 * time.Millisecond
+
 	// historyShown is how many lines the command history shows.
 	historyShown = 11
 	// historyLinesMax is how many lines redo can go back.
