@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -219,6 +220,11 @@ func TestTerminalReconnects(t *testing.T) {
 
 // What asks for the end of the process ends it, at the prompt and in a command, with its session and a usable terminal.
 func TestTerminalEnds(t *testing.T) {
+	// Tests that run under nohup ignore SIGHUP, and so would their children, which leave it ignored then. What is caught here
+	// is not ignored there.
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
 	server := servertest.Start(t)
 	for _, sig := range []os.Signal{syscall.SIGTERM, syscall.SIGHUP} {
 		for _, command := range []string{"", "watch /"} {
