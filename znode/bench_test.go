@@ -183,17 +183,17 @@ func BenchmarkSnapshotWrite(b *testing.B) {
 // filledSnapshot is a snapshot of n nodes of 100 bytes in folders of a thousand.
 func filledSnapshot(tb testing.TB, n int) []byte {
 	g := newGrower(Config{}, 0)
-	g.create(tb, []byte("/root"))
-	g.create(tb, []byte("/root/fill"))
+	g.create(tb, []byte("/base"))
+	g.create(tb, []byte("/base/fill"))
 	data := bytes.Repeat([]byte{'d'}, 100)
 	var path []byte
 	for i := range n {
 		if i%1000 == 0 {
 			g.data = nil
-			g.create(tb, fmt.Appendf(path[:0], "/root/fill/%06d", i/1000))
+			g.create(tb, fmt.Appendf(path[:0], "/base/fill/%06d", i/1000))
 		}
 		g.data = data
-		path = fmt.Appendf(path[:0], "/root/fill/%06d/%06d", i/1000, i%1000)
+		path = fmt.Appendf(path[:0], "/base/fill/%06d/%06d", i/1000, i%1000)
 		g.create(tb, path)
 	}
 	return writeSnapshot(tb, g.t, SnapshotOptions{Digest: true, LastZxid: true}, 1<<20)

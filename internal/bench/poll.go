@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// errAgain says that a socket has nothing to read, or no room to write, for now.
+// errAgain says that a socket has nothing to read, or no room to write, at this moment.
 var errAgain = errors.New("bench: not now")
 
 // poller waits for the sockets of one thread. All methods but wake are for that thread alone.

@@ -27,6 +27,11 @@ func middle(t *testing.T, to string, passes func(op wire.Op) bool) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
+	return front(t, l, to, func(in net.Conn, out io.Writer) { passRequests(in, out, passes) })
+}
+
+// front takes connections and has what comes in on them passed on to a server; the answers go back as they are.
+func front(t *testing.T, l net.Listener, to string, pass func(in net.Conn, out io.Writer)) string {
 	var wg sync.WaitGroup
 	t.Cleanup(wg.Wait)
 	t.Cleanup(func() { l.Close() })
@@ -47,7 +52,7 @@ func middle(t *testing.T, to string, passes func(op wire.Op) bool) string {
 					io.Copy(in, out)
 					in.Close()
 				})
-				passRequests(in, out, passes)
+				pass(in, out)
 			})
 		}
 	})

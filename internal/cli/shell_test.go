@@ -332,30 +332,7 @@ func tlsFront(t *testing.T, config *tls.Config, to string) string {
 	t.Helper()
 	l, err := tls.Listen("tcp", "127.0.0.1:0", config)
 	require.NoError(t, err)
-	var wg sync.WaitGroup
-	t.Cleanup(wg.Wait)
-	t.Cleanup(func() { l.Close() })
-	wg.Go(func() {
-		for {
-			in, err := l.Accept()
-			if err != nil {
-				return
-			}
-			wg.Go(func() {
-				defer in.Close()
-				out, err := net.Dial("tcp", to)
-				if err != nil {
-					return
-				}
-				wg.Go(func() {
-					io.Copy(out, in)
-					out.Close()
-				})
-				io.Copy(in, out)
-			})
-		}
-	})
-	return l.Addr().String()
+	return front(t, l, to, func(in net.Conn, out io.Writer) { io.Copy(out, in) })
 }
 
 func TestTLS(t *testing.T) {

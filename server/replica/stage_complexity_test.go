@@ -70,10 +70,10 @@ type stage struct {
 func newStage(t testing.TB, c crowd, n int) *stage {
 	auth, err := znode.NewAuth(znode.AuthConfig{})
 	require.NoError(t, err)
-	s := &stage{t: t, tree: znode.NewTree(znode.Config{ExtendedTypes: true, Auth: auth}), place: "/work"}
-	s.grown("/work")
+	s := &stage{t: t, tree: znode.NewTree(znode.Config{ExtendedTypes: true, Auth: auth}), place: "/busy"}
+	s.grown("/busy")
 	for i := range stageTargets {
-		s.targets = append(s.targets, fmt.Sprintf("/work/target-%d", i))
+		s.targets = append(s.targets, fmt.Sprintf("/busy/target-%d", i))
 		s.grown(s.targets[i])
 	}
 	s.grown("/small")
