@@ -2,6 +2,7 @@ package server
 
 import (
 	"os"
+	runtimemetrics "runtime/metrics"
 	"syscall"
 
 	"zabra/server/admin"
@@ -37,6 +38,7 @@ var gauges = []metric{
 	{"ephemerals_count", "Ephemeral nodes", count(func(m *moment) int64 { return int64(m.stats.Ephemerals) })},
 	{"global_sessions", "Sessions known to the whole ensemble", count(func(m *moment) int64 { return int64(m.stats.Sessions) })},
 	{"last_client_response_size", "Size of the last reply, bytes; -1 before any", count(func(m *moment) int64 { return int64(m.stats.LastResponseBytes) })},
+	{"live_heap_bytes", "Memory that the last garbage collection found in use, bytes; ZooKeeper has no such line", count((*moment).liveHeap)},
 	{"local_sessions", "Sessions known to this server only", count(func(*moment) int64 { return 0 })},
 	{"max_client_response_size", "Size of the largest reply, bytes; -1 before any", count(func(m *moment) int64 { return int64(m.stats.MaxResponseBytes) })},
 	{"max_latency", "Highest request latency since the start or srst, ms", count(func(m *moment) int64 { return m.stats.LatencyMaxMs })},
@@ -103,6 +105,13 @@ func (m *moment) sent() int64     { return m.stats.Sent + m.s.meter.wordsAnswere
 
 // nodes counts as ZooKeeper does, which keeps the root under two names: an empty server has five nodes.
 func (m *moment) nodes() int64 { return int64(m.stats.Nodes) + 1 }
+
+// liveHeap is what the last collection found; 0 before the first.
+func (m *moment) liveHeap() int64 {
+	sample := []runtimemetrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	runtimemetrics.Read(sample)
+	return max(int64(sample[0].Value.Uint64())-m.s.untouchedBytes, 0)
+}
 
 func averageLatency(st *replica.Stats) float64 {
 	if st.LatencyCount == 0 {

@@ -51,6 +51,9 @@ type Options struct {
 	// the version text of srvr, mntr and envi. Empty values are taken from the binary as far as it knows.
 	Version, Revision string
 	Built             time.Time
+	// UntouchedBytes is how much of the heap is held and never used, so that it takes no memory of the system. The gauge
+	// live_heap_bytes leaves it out.
+	UntouchedBytes int64
 	// FS is the file system of the data directories; nil for the operating system's.
 	FS vfs.FS
 	// Rand spreads the snapshots of a server over time, so that many servers do not take theirs together. Nil takes one
@@ -66,6 +69,8 @@ type Server struct {
 	log     *zap.Logger
 	clock   clock
 	version string
+	// untouchedBytes is that of Options.
+	untouchedBytes int64
 	// treeConfig is what snapshots are read with.
 	treeConfig znode.Config
 	store      *storage.Store
@@ -111,7 +116,7 @@ const (
 // The server owns both until Close or Shutdown. Errors match [*StartError].
 func New(cfg *conf.Config, opts Options) (*Server, error) {
 	s := &Server{
-		cfg: cfg, log: opts.Log, clock: newClock(),
+		cfg: cfg, log: opts.Log, clock: newClock(), untouchedBytes: opts.UntouchedBytes,
 		draining: make(chan struct{}), quit: make(chan struct{}), failed: make(chan struct{}), done: make(chan struct{}),
 	}
 	if s.log == nil {

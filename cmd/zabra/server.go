@@ -159,7 +159,7 @@ func (f *serverFlags) load(args []string) (*conf.Config, error) {
 func runServer(cfg *conf.Config, log *zap.Logger, start time.Time, signals <-chan os.Signal, again reloading) error {
 	describe(cfg, log)
 	v, rev, at := buildFacts()
-	s, err := server.New(cfg, server.Options{Log: log, Version: v, Revision: rev, Built: at})
+	s, err := server.New(cfg, server.Options{Log: log, Version: v, Revision: rev, Built: at, UntouchedBytes: int64(len(heapFloor))})
 	if err != nil {
 		log.Error("cannot start: " + err.Error())
 		return startFailure(err)
