@@ -23,7 +23,11 @@ require (
 
 require (
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
+	github.com/pavlo-v-chernykh/keystore-go/v4 v4.5.0 // indirect
+	github.com/prometheus/client_golang v1.25.0 // indirect
 	github.com/spf13/pflag v1.0.9 // indirect
 	go.uber.org/multierr v1.10.0 // indirect
+	golang.org/x/crypto v0.11.0 // indirect
 	golang.org/x/text v0.44.0 // indirect
+	software.sslmate.com/src/go-pkcs12 v0.7.4 // indirect
 )
