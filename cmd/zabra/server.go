@@ -183,6 +183,9 @@ func runServer(cfg *conf.Config, log *zap.Logger, start time.Time, signals <-cha
 	defer cancel()
 	lost := make(chan os.Signal, 1)
 	go again.run(ctx, s, log, lost)
+	if heapFloor != nil {
+		go giveBack(ctx.Done())
+	}
 
 	var sig os.Signal
 	select {

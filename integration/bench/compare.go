@@ -38,13 +38,13 @@ type comparison struct {
 type scale struct {
 	nodes, sessions, watchers, kills int
 	hold                             time.Duration // of idle sessions
-	settle                           time.Duration // before memory is read
+	settle                           time.Duration // before memory is read: what an operator looks at is a server at rest
 	snapshotRun, pictureRun          time.Duration
 }
 
 var (
 	fullScale = scale{nodes: nodesWanted, sessions: sessionsWanted, watchers: watchersWanted, kills: 4,
-		hold: 3 * time.Second, settle: time.Second, snapshotRun: 12 * time.Second, pictureRun: 8 * time.Second}
+		hold: 10 * time.Second, settle: 5 * time.Second, snapshotRun: 12 * time.Second, pictureRun: 8 * time.Second}
 	quickScale = scale{nodes: 20_000, sessions: 500, watchers: 200, kills: 1,
 		hold: time.Second, settle: 100 * time.Millisecond, snapshotRun: 3 * time.Second, pictureRun: 6 * time.Second}
 )

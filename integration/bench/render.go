@@ -288,14 +288,15 @@ func (d *document) method(b *strings.Builder) {
 - The load comes from `+"`zabra bench`"+`, a process of its own that shares the machine with the servers. "64 × 16" are 64 sessions with 16 requests outstanding
   each, in a closed loop; with three servers the sessions are dealt out to them. Data has 100 bytes unless it is said otherwise.
 - %g s of warm-up and %g s of measurement for each row; %g s of warm-up before the first row of each kind of work in a JVM.
-- CPU and memory are those of the server processes, from /proc. Live heap: of the JVM after jcmd GC.run.
+- CPU and memory are those of the server processes, from /proc; memory is read when the load has been over for %g s, that of idle sessions
+  when they have been idle for %g s. Live heap: of the JVM after jcmd GC.run, of Zabra what its last collection found in use.
 - A session on each server sends a ping every %d ms: Apache 3.8.0 at times lets requests lie until another one comes.
 - Start: from the start of the process to a client's first answered read. The directory of 1,000,000 znodes is the one that was just filled.
 - Snapshot: writes at a fixed rate, latency counted from when each was due, snapCount set so that a snapshot falls into the run; the files were watched. The
   longest stall is that of the time around a snapshot.
 - Leader killed: kill -9, %d times a round; clients of the other two servers, from the signal to the first write under a new leader.
 
-`, d.rounds(), bigHeap, compareJVM[0], m.WarmupSec, m.MeasureSec, m.JVMWarmup, pingPeriod.Milliseconds(), m.KillsPerRun)
+`, d.rounds(), bigHeap, compareJVM[0], m.WarmupSec, m.MeasureSec, m.JVMWarmup, fullScale.settle.Seconds(), fullScale.hold.Seconds(), pingPeriod.Milliseconds(), m.KillsPerRun)
 }
 
 // about names machine and versions.
