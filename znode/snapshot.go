@@ -4,8 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash"
-	"hash/adler32"
 
+	"zabra/internal/adler"
 	"zabra/jute"
 	"zabra/wire"
 	"zabra/zab/zxid"
@@ -94,7 +94,7 @@ func (t *Tree) OpenSnapshot(opt SnapshotOptions) (*Snapshot, error) {
 		sessions: append([]session(nil), t.sessions.list...),
 		acls:     append([]aclEntry(nil), t.acls.entries...),
 		aclCount: len(t.acls.entries) - 1 - len(t.acls.unused) - t.acls.dangling,
-		node:     rootNode, checksum: adler32.New(),
+		node:     rootNode, checksum: adler.New(),
 	}
 	t.nodes.openCopies()
 	t.snapshot = s

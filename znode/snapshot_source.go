@@ -4,9 +4,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash"
-	"hash/adler32"
 	"io"
 
+	"zabra/internal/adler"
 	"zabra/jute"
 )
 
@@ -28,7 +28,7 @@ func newSnapshotSource(r io.Reader, fieldBytesMax int) *snapshotSource {
 	if fieldBytesMax <= 0 {
 		fieldBytesMax = jute.FieldBytesMaxDefault
 	}
-	return &snapshotSource{r: r, checksum: adler32.New(), fieldBytesMax: fieldBytesMax}
+	return &snapshotSource{r: r, checksum: adler.New(), fieldBytesMax: fieldBytesMax}
 }
 
 // fail makes the first error stick, with the place. What buf holds stays as it is.

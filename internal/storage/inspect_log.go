@@ -3,10 +3,10 @@ package storage
 import (
 	"encoding/binary"
 	"fmt"
-	"hash/adler32"
 	"io"
 	"path"
 
+	"zabra/internal/adler"
 	"zabra/internal/storage/vfs"
 	"zabra/zab/zxid"
 )
@@ -105,7 +105,7 @@ func (l *LogFile) Next() (LogRecord, error) {
 		return rec, err
 	}
 	rec.Payload, rec.Zxid = b[:n], payloadZxid(b)
-	rec.ChecksumOK = uint64(adler32.Checksum(rec.Payload)) == sum
+	rec.ChecksumOK = uint64(adler.Checksum(rec.Payload)) == sum
 	rec.EndOK = int64(len(b)) > n && b[n] == recordEndByte
 	lf.off += n + recordOverheadBytes
 	if rec.ChecksumOK {

@@ -3,10 +3,10 @@ package storage
 import (
 	"encoding/binary"
 	"fmt"
-	"hash/adler32"
 	"io"
 	"slices"
 
+	"zabra/internal/adler"
 	"zabra/internal/storage/vfs"
 	"zabra/zab"
 	"zabra/zab/zxid"
@@ -332,7 +332,7 @@ func (lf *openLog) next() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if uint64(adler32.Checksum(payload)) != sum {
+	if uint64(adler.Checksum(payload)) != sum {
 		return nil, &errNoRecord{"a record with a wrong checksum"}
 	}
 	if n < txnHeaderBytes {
@@ -360,7 +360,7 @@ func (lf *openLog) tooLarge(n int64, sum uint64) error {
 
 // payloadSum computes the checksum of n bytes in a stream through buf.
 func payloadSum(f vfs.File, off, n int64, buf []byte) (uint32, error) {
-	sum := adler32.New()
+	sum := adler.New()
 	got, err := io.CopyBuffer(sum, io.NewSectionReader(f, off, n), buf)
 	if err == nil && got < n {
 		err = io.ErrUnexpectedEOF

@@ -2,8 +2,8 @@ package storage
 
 import (
 	"encoding/binary"
-	"hash/adler32"
 
+	"zabra/internal/adler"
 	"zabra/zab/zxid"
 )
 
@@ -15,7 +15,7 @@ const logMagic = 0x5a4b4c47
 
 // appendRecord appends one log record: the checksum covers the payload only.
 func appendRecord(b, payload []byte) []byte {
-	b = binary.BigEndian.AppendUint64(b, uint64(adler32.Checksum(payload)))
+	b = binary.BigEndian.AppendUint64(b, uint64(adler.Checksum(payload)))
 	b = binary.BigEndian.AppendUint32(b, uint32(len(payload)))
 	b = append(b, payload...)
 	return append(b, recordEndByte)
