@@ -104,7 +104,7 @@ func (s *Server) replicaConfig() replica.Config {
 		ReconfigEnabled:  s.cfg.ReconfigEnabled,
 		ContainerCheckMs: s.cfg.ContainerCheckIntervalMs, ContainerMaxPerMinute: int64(s.cfg.ContainerMaxPerMinute),
 		ContainerNeverUsedMs: s.cfg.ContainerMaxNeverUsedMs, Snapshot: s.snapshotOptions(),
-		Wake: s.steps.wakeUp, Received: received, Refused: s.refused, Log: s.log,
+		FlushEarly: s.flush.add, Wake: s.steps.wakeUp, Received: received, Refused: s.refused, Log: s.log,
 	}
 }
 

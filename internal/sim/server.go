@@ -113,6 +113,7 @@ func (s *server) replicaConfig() replica.Config {
 		ServerByte: byte(s.id), TickMs: tickMs, MinSessionTimeoutMs: 2 * tickMs, MaxSessionTimeoutMs: 20 * tickMs,
 		FieldBytesMax: fieldBytesMax, RecordBytesMax: fieldBytesMax, Tree: s.w.treeConfig,
 		Snapshot: znode.SnapshotOptions{Digest: true, LastZxid: true}, Wake: func() { s.poke() },
+		ApplyBatchMax: applyBatchMax, FlushEarly: flushConns,
 	}
 }
 

@@ -64,10 +64,17 @@ func (s *server) carryOut(rd *replica.Ready) {
 		s.readHistory(h)
 	}
 	s.checkApplied()
-	for _, c := range rd.Flush {
+	flushConns(rd.Flush)
+	s.changeRole(before)
+}
+
+// applyBatchMax is small, so that steps hand on answers while they have more to apply.
+const applyBatchMax = 3
+
+func flushConns(conns []*replica.Conn) {
+	for _, c := range conns {
 		c.Owner().(*clientConn).flush()
 	}
-	s.changeRole(before)
 }
 
 // planWake takes a step at the latest when the replica asks for it.

@@ -25,7 +25,7 @@ type applyScratch struct {
 func (r *Replica) apply(entries []zab.Entry) {
 	for len(entries) > 0 {
 		n, bytes := 0, 0
-		for n < len(entries) && n < applyBatchMax && (n == 0 || bytes+len(entries[n].Payload) <= applyBatchBytesMax) {
+		for n < len(entries) && n < r.cfg.ApplyBatchMax && (n == 0 || bytes+len(entries[n].Payload) <= applyBatchBytesMax) {
 			bytes += len(entries[n].Payload)
 			n++
 		}
@@ -36,6 +36,10 @@ func (r *Replica) apply(entries []zab.Entry) {
 		}
 		tree.Unlock()
 		entries = entries[n:]
+		if len(entries) > 0 && len(r.dirty) > 0 && r.cfg.FlushEarly != nil {
+			r.cfg.FlushEarly(r.takeDirty())
+			r.dirty = r.dirty[:0]
+		}
 	}
 }
 

@@ -25,8 +25,8 @@ type Config struct {
 	FieldBytesMax int
 	// RecordBytesMax bounds an encoded transaction: a longer one could not be read back and is refused.
 	RecordBytesMax int
-	// OutstandingMax is globalOutstandingLimit; 0 takes the default. Above it, connections that have a request in flight
-	// are not read. In an ensemble with more than two voters it is shared among all of them but one.
+	// OutstandingMax is globalOutstandingLimit; 0 takes the default. Above it, connections that have their share of requests
+	// in flight (16, or OutstandingMax if that is less) are not read. In an ensemble with more than two voters it is shared among all of them but one.
 	OutstandingMax int
 	Tree           znode.Config
 	// EnforceQuota makes hard quota limits refuse requests.
@@ -45,6 +45,12 @@ type Config struct {
 	// Received is called in the place of Wake by Receive: its caller sees to a step when it has handed over everything that
 	// has come in one go, and before it waits for anything. Nil is Wake.
 	Received func(*Conn)
+	// ApplyBatchMax is how many transactions are applied under one hold of the tree's write lock; 0 takes the default.
+	ApplyBatchMax int
+	// FlushEarly, if it is there, is given the connections that have output when a batch is applied and more follow in the
+	// same step, so that their answers need not wait for these. The step's Flush has those that got output after that. It is
+	// called by the stepping goroutine, must not block, and leaves the slice to its caller.
+	FlushEarly func([]*Conn)
 	// Refused is called, from any goroutine, when a request is refused without a code that says enough. It must not
 	// block. Nil is allowed.
 	Refused func(Refusal)
@@ -72,6 +78,9 @@ func (c *Config) setDefaults() {
 		if voters := len(c.Ensemble.Ensemble.Voters()); voters > 2 {
 			c.OutstandingMax = max(c.OutstandingMax/(voters-1), 1)
 		}
+	}
+	if c.ApplyBatchMax <= 0 {
+		c.ApplyBatchMax = applyBatchDefault
 	}
 	if c.Wake == nil {
 		c.Wake = func() {}

@@ -371,11 +371,12 @@ func (c *Conn) enqueue(it item) Verdict {
 		c.r.postReceived(c)
 	}
 	limit := int64(c.r.cfg.OutstandingMax)
-	if pending < connRequestsMax && queued < connQueuedBytesMax && total < limit && totalBytes < queuedBytesMax &&
-		c.r.proposed.Load() < limit && c.r.proposedBytes.Load() < queuedBytesMax {
-		return Continue
+	crowded := total >= limit || c.r.proposed.Load() >= limit
+	if pending >= connRequestsMax || crowded && int64(pending) >= min(connShare, limit) ||
+		queued >= connQueuedBytesMax || totalBytes >= queuedBytesMax || c.r.proposedBytes.Load() >= queuedBytesMax {
+		return c.waitForDrain()
 	}
-	return c.waitForDrain()
+	return Continue
 }
 
 // waitForDrain makes the reader wait until nothing of its connection is in flight.

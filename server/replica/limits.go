@@ -6,6 +6,9 @@ const (
 	requestHeaderBytes = 8
 	// connRequestsMax is how many requests of one connection may wait or be in flight before it is not read any more.
 	connRequestsMax = 4096
+	// connShare is how many requests of one connection may be in flight although there are globalOutstandingLimit of all. With
+	// fewer, many connections would be read one request at a time, and woken for each.
+	connShare = 16
 	// connQueuedBytesMax is the same bound for the bytes of those requests.
 	connQueuedBytesMax = 16 << 20
 	// queuedBytesMax bounds the bytes of all requests that wait or are in flight. A connection with a request of its own
@@ -30,8 +33,9 @@ const (
 	// reapedPerScanMax is how many nodes one scan for outlived ones notes at most.
 	reapedPerScanMax = 10_000
 	// applyBatchBytesMax bounds the bytes of the transactions that are applied under one hold of the lock, and
-	// applyBatchMax is how many transactions are applied under one hold of the tree's write lock.
-	applyBatchMax      = 256
+	// applyBatchDefault is how many transactions are applied under one hold of the tree's write lock, and before the
+	// answers to them are handed on.
+	applyBatchDefault  = 64
 	applyBatchBytesMax = 1 << 20
 	// shownPathBytesMax is how much of a client's path goes into a line of the log.
 	shownPathBytesMax = 256

@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -202,6 +203,25 @@ func TestBackPressureStopsTheReaderUntilItsRequestsAreAnswered(t *testing.T) {
 	<-cl.c.Resumed()
 	require.Len(t, cl.replies(), 3)
 	require.Equal(t, Continue, cl.sendXid(4, wire.OpCreate, create("/d")))
+}
+
+// TestShareOfAConnection: whatever others have in flight, a connection is read until it has its share.
+func TestShareOfAConnection(t *testing.T) {
+	w := newWorld(t, func(c *Config) { c.OutstandingMax = 100 })
+	crowd, late := w.connect(), w.connect()
+	for i := range 99 {
+		require.Equal(t, Continue, crowd.sendXid(int32(i+1), wire.OpCreate, create(fmt.Sprintf("/crowd%d", i))))
+	}
+	require.Equal(t, Wait, crowd.sendXid(100, wire.OpCreate, create("/crowd-last")))
+	for i := range connShare - 1 {
+		require.Equal(t, Continue, late.sendXid(int32(i+1), wire.OpCreate, create(fmt.Sprintf("/late%d", i))))
+	}
+	require.Equal(t, Wait, late.sendXid(connShare, wire.OpCreate, create("/late-last")))
+	w.settle()
+	<-crowd.c.Resumed()
+	<-late.c.Resumed()
+	require.Len(t, crowd.replies(), 100)
+	require.Len(t, late.replies(), connShare)
 }
 
 func TestClientThatDoesNotReadIsCutOff(t *testing.T) {
