@@ -93,9 +93,14 @@ func (v source) VotingView() (list []admin.Member) {
 		return nil
 	}
 	for _, m := range v.s.member.config.Members() {
-		if !m.Observer {
-			list = append(list, shownMember(m))
+		if m.Observer {
+			continue
 		}
+		shown := shownMember(m)
+		if m.ID == v.s.member.id {
+			shown.Client = v.ownClient(shown.Client)
+		}
+		list = append(list, shown)
 	}
 	return list
 }
@@ -120,14 +125,21 @@ func (v source) ZabState() (admin.ZabState, bool) {
 	}
 	st := m.status.Load()
 	z := admin.ZabState{Member: shownMember(m.self), IsLeader: st.Role == zab.RoleLeading, Phase: st.Phase.String(), Zxid: v.s.replica.Stats().LastZxid}
-	if addr, ok := v.s.Addr().(*net.TCPAddr); ok && z.Client == "" {
-		host := addr.IP.String()
-		if addr.IP.IsUnspecified() {
-			host = "0.0.0.0"
-		}
-		z.Client = net.JoinHostPort(host, strconv.Itoa(addr.Port))
-	}
+	z.Client = v.ownClient(z.Client)
 	return z, true
+}
+
+// ownClient is where clients reach this server: what its server line says, or else where it listens.
+func (v source) ownClient(line string) string {
+	addr, ok := v.s.Addr().(*net.TCPAddr)
+	if line != "" || !ok {
+		return line
+	}
+	host := addr.IP.String()
+	if addr.IP.IsUnspecified() {
+		host = "0.0.0.0"
+	}
+	return net.JoinHostPort(host, strconv.Itoa(addr.Port))
 }
 
 // Observers implements [admin.Source].

@@ -97,7 +97,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		x.awaitBody(h.opts.StallTime)
 	}
 	if r.Method == http.MethodTrace {
-		x.page(http.StatusForbidden)
+		x.write(http.StatusForbidden, "", "")
 		return
 	}
 	name, isCommand := strings.CutPrefix(r.URL.Path, h.prefix+"/")
@@ -112,7 +112,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		x.command = name
 		x.dispatch()
 	default:
-		x.page(http.StatusNotFound)
+		x.notFound()
 	}
 }
 
@@ -155,12 +155,12 @@ func (x *exchange) allowed(allow string) bool {
 	if x.r.Method != http.MethodOptions && slices.Contains(strings.Split(allow, ", "), x.r.Method) {
 		return true
 	}
-	x.w.Header().Set("Allow", allow)
+	status := http.StatusMethodNotAllowed
 	if x.r.Method == http.MethodOptions {
-		x.begin(http.StatusOK)
-	} else {
-		x.page(http.StatusMethodNotAllowed)
+		x.w.Header().Set("Allow", allow)
+		status = http.StatusOK
 	}
+	x.write(status, "", "")
 	return false
 }
 
@@ -174,12 +174,12 @@ func (x *exchange) dispatch() {
 		x.typed("Unknown command: " + x.command)
 		return
 	}
-	if post := x.r.Method == http.MethodPost; post != cmd.Post {
-		x.wrongMethod(cmd)
-		return
-	}
 	if cmd.Down != Work && !x.src.Serving() {
 		x.typed(notServing)
+		return
+	}
+	if post := x.r.Method == http.MethodPost; post != cmd.Post {
+		x.wrongMethod(cmd)
 		return
 	}
 	remote, _ := netip.ParseAddrPort(x.r.RemoteAddr)
@@ -290,10 +290,9 @@ func (x *exchange) probe(ask func() (ok bool, why string)) {
 	x.write(http.StatusServiceUnavailable, "text/plain; charset=utf-8", why+"\n")
 }
 
-// page is what a browser shows of a request that leads nowhere.
-func (x *exchange) page(status int) {
-	title := fmt.Sprint(status, " ", http.StatusText(status))
-	x.write(status, "text/html; charset=utf-8", "<html><head><title>Error "+title+"</title></head><body><h2>HTTP ERROR "+title+"</h2></body></html>\n")
+// notFound is what a browser shows of a request that leads nowhere.
+func (x *exchange) notFound() {
+	x.write(http.StatusNotFound, "text/html;charset=iso-8859-1", "<html><head><title>Error 404 Not Found</title></head><body><h2>HTTP ERROR 404 Not Found</h2></body></html>\n")
 }
 
 // body is the body of a request. Whoever sends it has to go on sending.

@@ -156,7 +156,7 @@ func TestConnectionObjects(t *testing.T) {
     "packets_received" : 3,
     "packets_sent" : 1,
     "session_id" : 1,
-    "last_operation" : null,
+    "last_operation" : "NA",
     "established" : 5,
     "session_timeout" : 4000,
     "last_cxid" : -1,
@@ -338,14 +338,14 @@ func TestEnsembleObjects(t *testing.T) {
   "quorum_address" : {
     "empty" : false,
     "all_addresses" : [ "127.0.0.1:2888", "[::1]:2889" ],
-    "all_reachable_addresses" : [ "127.0.0.1:2888", "[::1]:2889" ],
-    "one" : "127.0.0.1:2888",
-    "reachable_address" : "127.0.0.1:2888",
     "wildcard_addresses" : [ "0.0.0.0:2888", "0.0.0.0:2889" ],
     "all_ports" : [ 2888, 2889 ],
     "all_host_strings" : [ "127.0.0.1", "::1" ],
+    "reachable_address" : "127.0.0.1:2888",
+    "all_reachable_addresses" : [ "127.0.0.1:2888", "[::1]:2889" ],
     "all_reachable_addresses_or_all" : [ "127.0.0.1:2888", "[::1]:2889" ],
-    "reachable_or_one" : "127.0.0.1:2888"
+    "reachable_or_one" : "127.0.0.1:2888",
+    "one" : "127.0.0.1:2888"
   },
   "election_address" : {
     "empty" : false,

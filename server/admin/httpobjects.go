@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"net"
 	"strconv"
 
@@ -33,13 +34,13 @@ func briefConnectionObject(c *Connection) Object {
 
 // connectionObject is what connections shows of one.
 func connectionObject(c *Connection) Object {
-	var lastOp any
-	if c.LastOp != "" {
-		lastOp = c.LastOp
-	}
+	var lastOp any // without a session there is none
 	lastCxid := c.LastCxid
-	if c.SessionID != 0 && !c.HasCxid {
-		lastCxid = -1
+	if c.SessionID != 0 {
+		lastOp = cmp.Or(c.LastOp, "NA")
+		if !c.HasCxid {
+			lastCxid = -1
+		}
 	}
 	return append(briefConnectionObject(c), Object{
 		{"session_id", int64(c.SessionID)},
@@ -125,14 +126,14 @@ func addressesObject(list []HostPort) Object {
 	return Object{
 		{"empty", len(all) == 0},
 		{"all_addresses", all},
-		{"all_reachable_addresses", all},
-		{"one", one},
-		{"reachable_address", one},
 		{"wildcard_addresses", wildcard},
 		{"all_ports", ports},
 		{"all_host_strings", hosts},
+		{"reachable_address", one},
+		{"all_reachable_addresses", all},
 		{"all_reachable_addresses_or_all", all},
 		{"reachable_or_one", one},
+		{"one", one},
 	}
 }
 
