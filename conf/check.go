@@ -66,9 +66,6 @@ func (l *loader) remarks() {
 			l.warn(c.sources[dir.key], dir.key, "%s is relative. Prepend ./ to indicate that you're sure!", shown(dir.path))
 		}
 	}
-	if c.Set("admin.enableServer") && c.Admin.Enabled {
-		l.warn(c.sources["admin.enableServer"], "admin.enableServer", "%s, nothing listens on port %d", noAdmin, c.Admin.Port)
-	}
 	if c.ClientPort == Unset {
 		l.warn(source{file: c.Path}, "", "clientPort is not set: the server listens on nothing")
 	}

@@ -33,6 +33,8 @@ const Unset = -1
 type Config struct {
 	// Path is the file that was read, "" for the built-in configuration or bare arguments.
 	Path string
+	// FileText is the text of the file, or of the built-in configuration, without its secrets; "" for bare arguments.
+	FileText string
 	// Embedded says that no file was given and the built-in configuration serves.
 	Embedded bool
 	// Warnings are remarks that do not keep the server from starting, in the order of the file.

@@ -230,7 +230,6 @@ metricsProvider.httpPort=7000
 		"zoo.cfg:6: connection_throttle_tokens: no effect: new sessions are not throttled by this version",
 		"zoo.cfg:7: superUser.a: no effect: SASL is not supported by this version, nobody gets these rights",
 		"zoo.cfg:8: sslQuorum: no effect: a standalone server has no connections to other servers",
-		"zoo.cfg:9: admin.enableServer: the HTTP admin server is not part of this version, nothing listens on port 8080",
 		"zoo.cfg:10: metricsProvider.httpPort: no effect: metrics are not exported by this version",
 	}, texts(loud.Warnings))
 }

@@ -24,7 +24,7 @@ import (
 func Load(path string, overrides map[string]string) (*Config, error) {
 	if path == "" {
 		l := newLoader("")
-		l.cfg.Embedded = true
+		l.cfg.Embedded, l.cfg.FileText = true, embedded
 		l.file("", []byte(embedded))
 		l.properties(overrides)
 		return l.finish()
@@ -34,7 +34,7 @@ func Load(path string, overrides map[string]string) (*Config, error) {
 		return nil, fmt.Errorf("Error processing %s: %w", path, err)
 	}
 	l := newLoader(path)
-	l.resolve = net.LookupHost
+	l.resolve, l.cfg.FileText = net.LookupHost, withoutSecrets(text)
 	l.properties(overrides)
 	l.file(path, text)
 	return l.finish()

@@ -31,7 +31,7 @@ var inert = names(`
 	forward_learner_requests_to_commit_processor_disabled follower.
 	console.threshold log.dir log.file log.threshold log.maxfilesize log.maxbackupindex
 	tracelog.dir tracelog.file auditlog. jmx.log4j.disable
-	requireClientAuthScheme jaasLoginRenew testingonly.initialZxid test.allowDiscontinuousProposals
+	admin.httpVersion requireClientAuthScheme jaasLoginRenew testingonly.initialZxid test.allowDiscontinuousProposals
 `)
 
 const (
@@ -39,7 +39,6 @@ const (
 	noSASL     = "SASL is not supported by this version"
 	noThrottle = "requests are not throttled by this version; it stops reading from clients at globalOutstandingLimit"
 	noLarge    = "large requests are not counted against a byte budget by this version"
-	noAdmin    = "the HTTP admin server is not part of this version"
 	noPeers    = "a standalone server has no connections to other servers"
 )
 
@@ -71,12 +70,11 @@ var unsupported = map[string]string{
 	"allowSaslFailedClients":         noSASL,
 	"sessionRequireClientSASLAuth":   noSASL + ", and none is required",
 	"X509AuthenticationProvider.":    noTLS + ", nobody gets these rights",
-	"IPAuthenticationProvider.":      noAdmin,
+	"IPAuthenticationProvider.":      "the address of a request is that of its connection in this version",
 	"enforce.auth.enabled":           "no authentication is enforced",
 	"enforce.auth.schemes":           "no authentication is enforced",
 	"ensembleAuthName":               "the auth scheme ensemble is not supported by this version",
 	"authProvider.":                  "this auth scheme is not supported by this version, clients that use it are refused",
-	"admin.":                         noAdmin,
 	"sslQuorum":                      noPeers,
 	"quorum.auth.":                   noPeers,
 }

@@ -40,8 +40,8 @@ type Pauses struct {
 }
 
 // adminKeys are those of whoever watches and runs the server.
-var adminKeys = unused(
-	key{name: "admin.enableServer", reach: property, set: setAdminEnabled, show: showBool(func(c *Config) *bool { return &c.Admin.Enabled })},
+var adminKeys = append([]key{
+	{name: "admin.enableServer", reach: property, set: setAdminEnabled, show: showBool(func(c *Config) *bool { return &c.Admin.Enabled })},
 	text("admin.serverAddress", property, func(c *Config) *string { return &c.Admin.Address }),
 	propInt("admin.serverPort", property, 0, math.MaxUint16, func(c *Config) *int { return &c.Admin.Port }),
 	text("admin.commandURL", property, func(c *Config) *string { return &c.Admin.CommandURL }),
@@ -52,7 +52,7 @@ var adminKeys = unused(
 	propInt("admin.rateLimiterIntervalInMS", property, 0, math.MaxInt32, func(c *Config) *int { return &c.Admin.RateLimitMs }),
 	propBool("admin.snapshot.enabled", func(c *Config) *bool { return &c.Admin.SnapshotEnabled }),
 	propBool("admin.restore.enabled", func(c *Config) *bool { return &c.Admin.RestoreEnabled }),
-
+}, unused(
 	text("metricsProvider.className", direct, func(c *Config) *string { return &c.Metrics.ClassName }),
 	text("metricsProvider.httpHost", direct, func(c *Config) *string { return &c.Metrics.Host }),
 	propInt("metricsProvider.httpPort", direct, 0, math.MaxUint16, func(c *Config) *int { return &c.Metrics.Port }),
@@ -66,7 +66,7 @@ var adminKeys = unused(
 	propInt("jvm.pause.sleep.time.ms", direct, 1, math.MaxInt32, func(c *Config) *int64 { return &c.Pauses.SleepMs }),
 	propInt("jvm.pause.info-threshold.ms", direct, 1, math.MaxInt32, func(c *Config) *int64 { return &c.Pauses.InfoAboveMs }),
 	propInt("jvm.pause.warn-threshold.ms", direct, 1, math.MaxInt32, func(c *Config) *int64 { return &c.Pauses.WarnAboveMs }),
-)
+)...)
 
 func adminDefaults() Admin {
 	return Admin{

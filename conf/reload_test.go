@@ -39,7 +39,7 @@ func TestReload(t *testing.T) {
 		{"ports and folders", old + "clientPort=2182\ndataLogDir=/l\n", nil, []string{"dataLogDir: nothing -> /l", "clientPort: 2181 -> 2182"}},
 		{"a member more", old + "server.4=d:2888:3888:observer\n", nil, []string{"server.4: nothing -> d:2888:3888:observer"}},
 		{"another address", old + "server.3=x:2888:3888\n", nil, []string{"server.3: c:2888:3888:participant -> x:2888:3888:participant"}},
-		{"without effect in this version", old + "audit.enable=true\nnio.numWorkerThreads=3\nadmin.serverPort=1\nflushDelay=3\n", nil, nil},
+		{"without effect in this version", old + "audit.enable=true\nnio.numWorkerThreads=3\nflushDelay=3\n", nil, nil},
 	}
 	before, err := member(old, "1", nil)
 	require.NoError(t, err)

@@ -8,8 +8,7 @@ import (
 
 var (
 	// toldElsewhere are keys without effect, of which remarks or check tell what there is to tell.
-	toldElsewhere = names(`admin.enableServer admin.serverAddress admin.serverPort admin.commandURL admin.idleTimeout
-		electionAlg peerType`)
+	toldElsewhere = names(`electionAlg peerType`)
 	// ensembleOnly are those that a standalone server makes no use of.
 	ensembleOnly = names(`initLimit syncLimit connectToLearnerMasterLimit cnxTimeout electionPortBindRetry quorumListenOnAllIPs
 		commitLogCount snapshotSizeFactor`)

@@ -106,6 +106,7 @@ func crashConfig(seed uint64) *conf.Config {
 	cfg.ExtendedTypesEnabled = true
 	cfg.ContainerCheckIntervalMs = 1000
 	cfg.AutopurgePurgeIntervalHours = 0
+	cfg.Admin.Enabled = false
 	return cfg
 }
 

@@ -1,6 +1,10 @@
 package server
 
-import "time"
+import (
+	"time"
+
+	"zabra/internal/storage"
+)
 
 // Bounds of this package. Their unit is in the name.
 const (
@@ -111,6 +115,21 @@ const (
 	// answers, handOverTime how long for the role to end and the other members to be told.
 	settleTime   = 50 * time.Millisecond
 	handOverTime = 500 * time.Millisecond
+	// adminConnsMax is how many connections the admin server has at a time. With one more, the one that has been quiet
+	// longest is closed, or the new one if all are busy.
+	adminConnsMax = 128
+	// adminHeaderTime bounds how long a client of the admin server takes to send the head of a request, and a TLS handshake;
+	// adminHeaderBytesMax bounds the head.
+	adminHeaderTime     = 10 * time.Second
+	adminHeaderBytesMax = 32 << 10
+	// adminStallTime is how long a client of the admin server may take nothing of an answer, or send nothing of a body.
+	adminStallTime = 30 * time.Second
+	// adminLookupTime bounds how long an admin command looks for the address of a name.
+	adminLookupTime = 500 * time.Millisecond
+	// snapRetainMin is the fewest snapshots that a purge leaves, as in the storage.
+	snapRetainMin = storage.RetainMin
+	// refusalsRecentMax is how many refusals are kept to be shown.
+	refusalsRecentMax = 256
 	// idleTime bounds how long a member that is shut down waits for what is under way to commit.
 	idleTime = 2 * time.Second
 )

@@ -19,6 +19,8 @@ type meter struct {
 	fsync              summary // ms
 	batch              summary // transactions per sync
 	snapshot           summary // ms
+	// insecureAdmin counts plain requests to an admin server that takes encrypted ones too.
+	insecureAdmin atomic.Int64
 
 	// Fixed at the start.
 	recoverMs int64
@@ -30,7 +32,7 @@ type meter struct {
 // reset is srst. The facts of the start stay.
 func (m *meter) reset() {
 	for _, n := range []*atomic.Int64{&m.bytesIn, &m.words, &m.wordsAnswered, &m.rejected, &m.sessionlessExpired, &m.closedNotServing,
-		&m.unrecoverable, &m.snapshotErrors} {
+		&m.unrecoverable, &m.snapshotErrors, &m.insecureAdmin} {
 		n.Store(0)
 	}
 	for _, s := range []*summary{&m.fsync, &m.batch, &m.snapshot} {

@@ -67,6 +67,7 @@ var counters = []metric{
 	{"connection_request_count", "Requests for a session, new or taken up again", count(func(m *moment) int64 { return int64(m.stats.SessionRequests) })},
 	{"connection_revalidate_count", "Requests to take a session up again", count(func(m *moment) int64 { return int64(m.stats.Revalidations) })},
 	{"digest_mismatches_count", "Transactions after which the tree was not as recorded", count(func(m *moment) int64 { return int64(m.stats.DigestMismatches) })},
+	{"insecure_admin_count", "Plain requests to an admin server that takes encrypted ones too", count(func(m *moment) int64 { return m.s.meter.insecureAdmin.Load() })},
 	{"proposal_count", "Transactions proposed", count(func(m *moment) int64 { return int64(m.stats.Proposals) })},
 	{"sessionless_connections_expired", "Connections closed because they opened no session", count(func(m *moment) int64 { return m.s.meter.sessionlessExpired.Load() })},
 	{"snapshot_error_count", "Snapshots that could not be written", count(func(m *moment) int64 { return m.s.meter.snapshotErrors.Load() })},

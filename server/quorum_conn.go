@@ -59,6 +59,7 @@ type quorumConn struct {
 		gone     bool
 	}
 	progressMs atomic.Int64
+	counts     connCounts
 	incoming   incoming // the reader's
 }
 
@@ -90,6 +91,7 @@ func (t *quorumConns) add(m *member, nc net.Conn, peer zxid.ServerID, generation
 	t.lastID++
 	c := &quorumConn{m: m, id: t.lastID, peer: peer, nc: nc}
 	c.out.wake = make(chan struct{}, 1)
+	c.counts.establishedMs = m.s.clock.now().WallMs
 	c.writer.c = c
 	if socket, ok := nc.(syscall.Conn); ok {
 		c.raw, _ = socket.SyscallConn() // without it, all is left to the writing goroutine
@@ -183,6 +185,7 @@ func (c *quorumConn) send(msg *zab.Message) {
 		return
 	}
 	c.out.queue = append(c.out.queue, *msg)
+	c.counts.gives(msg)
 	c.out.bytes += size
 	switch msg.Kind {
 	case zab.MessageSnap, zab.MessageAckEpoch, zab.MessageNewLeader:
@@ -446,6 +449,7 @@ func (c *quorumConn) read() error {
 			}
 		}
 		c.m.meter.count(msg)
+		c.counts.takes(msg)
 		bytes := messageBytes(msg)
 		c.m.s.steps.message(msg, bytes)
 		owed += bytes

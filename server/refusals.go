@@ -45,6 +45,8 @@ type refusals struct {
 	queue      chan queuedRefusal
 	overflowed atomic.Int64 // those that found the queue full, since a line was last written
 
+	recent recentRefusals
+
 	mu    sync.Mutex
 	known map[refusalKey]*refusalState
 }
@@ -101,6 +103,7 @@ func (s *Server) refusalLoop() {
 
 // note logs a refusal, or counts it. The log may block.
 func (r *refusals) note(nowMs int64, f refusal) {
+	r.recent.add(nowMs, f)
 	suppressed, tell := r.count(nowMs, refusalKey{f.kind, f.remote.Addr()})
 	if !tell {
 		return

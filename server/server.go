@@ -7,8 +7,8 @@
 //
 // Goroutines. One accepts, one sees to steps that nobody else takes, one writes and syncs the log, a few flush the output of
 // steps, one logs what the replica refuses. Each connection has one reader, which also answers its reads. A client that does not
-// take its output gets a writer of its own until it has caught up. A snapshot has one while it is written. A member of an
-// ensemble has more: see member.
+// take its output gets a writer of its own until it has caught up. A snapshot has one while it is written. The admin
+// server has two, and one for each of its connections. A member of an ensemble has more: see member.
 //
 // Steps. The replica is stepped by one goroutine at a time, but not always by the same: whoever has brought work, the reader of
 // a connection or the disk goroutine, takes the step itself if nobody is at it, so that a write in a quiet server wakes one
@@ -23,6 +23,7 @@ package server
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"math/rand/v2"
 	"net"
@@ -56,6 +57,9 @@ type Options struct {
 	UntouchedBytes int64
 	// FS is the file system of the data directories; nil for the operating system's.
 	FS vfs.FS
+	// Reload has the server take up its configuration again, as whoever started it does at SIGHUP: it ends in a call of
+	// Reconfigure. The admin command reload calls it, from any goroutine. Nil if there is nothing to load again.
+	Reload func() (Reloaded, error)
 	// Rand spreads the snapshots of a server over time, so that many servers do not take theirs together. Nil takes one
 	// with a random seed; a run that is to be repeated needs its own.
 	Rand *rand.Rand
@@ -77,6 +81,12 @@ type Server struct {
 	replica    *replica.Replica
 	listener   *net.TCPListener // nil when no client port is configured
 	member     *member          // nil for a standalone server
+	admin      *adminServer     // nil if there is none
+	// adminTLS gives the admin server its keys, as a configuration for servers; nil if there are none. It is asked at the
+	// start and at each handshake, so that new files can be taken up, and returns the same pointer while nothing has changed.
+	// Of what it returns, ClientAuth, NextProtos and GetConfigForClient do not count: the admin server sets its own.
+	adminTLS func() (*tls.Config, error)
+	reload   func() (Reloaded, error) // that of Options
 
 	conns    connTable
 	steps    stepper
@@ -112,11 +122,11 @@ const (
 	phaseClosed
 )
 
-// New recovers the state in the data directories and binds the client port. Nothing is served yet, and no goroutine runs.
+// New recovers the state in the data directories and binds the client port and that of the admin server. Nothing is served yet, and no goroutine runs.
 // The server owns both until Close or Shutdown. Errors match [*StartError].
 func New(cfg *conf.Config, opts Options) (*Server, error) {
 	s := &Server{
-		cfg: cfg, log: opts.Log, clock: newClock(), untouchedBytes: opts.UntouchedBytes,
+		cfg: cfg, log: opts.Log, clock: newClock(), untouchedBytes: opts.UntouchedBytes, reload: opts.Reload,
 		draining: make(chan struct{}), quit: make(chan struct{}), failed: make(chan struct{}), done: make(chan struct{}),
 	}
 	if s.log == nil {
@@ -145,6 +155,7 @@ func New(cfg *conf.Config, opts Options) (*Server, error) {
 			return nil, errors.Join(err, s.store.Close())
 		}
 	}
+	s.listenAdmin()
 	return s, nil
 }
 
@@ -251,6 +262,9 @@ func (s *Server) start() bool {
 	if s.member != nil {
 		s.member.start()
 	}
+	if s.admin != nil {
+		s.admin.start()
+	}
 	if s.cfg.AutopurgePurgeIntervalHours > 0 {
 		s.spawn(s.purgeLoop)
 	} else {
@@ -354,6 +368,9 @@ func (s *Server) Close() error {
 		s.drainOnce.Do(func() { close(s.draining) })
 		if s.listener != nil {
 			s.listener.Close()
+		}
+		if s.admin != nil {
+			s.admin.close()
 		}
 		for _, c := range s.conns.seal() {
 			c.abort()

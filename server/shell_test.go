@@ -44,6 +44,7 @@ func shellConfig(t testing.TB, changes ...func(*conf.Config)) *conf.Config {
 	cfg.DataDir, cfg.ClientPort, cfg.ClientPortAddress = t.TempDir(), 0, "127.0.0.1"
 	cfg.TickTimeMs, cfg.MinSessionTimeoutMs, cfg.MaxSessionTimeoutMs = 500, 1000, 60000
 	cfg.AutopurgePurgeIntervalHours, cfg.FourLetterWords, cfg.MaxClientCnxns = 0, []string{"*"}, 0
+	cfg.Admin.Enabled = false
 	for _, change := range changes {
 		change(cfg)
 	}

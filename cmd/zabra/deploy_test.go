@@ -252,7 +252,7 @@ func TestDockerfile(t *testing.T) {
 	require.Equal(t, "1000:1000", value["USER"])
 	require.Equal(t, "SIGTERM", value["STOPSIGNAL"])
 	require.Equal(t, `["/data", "/datalog"]`, value["VOLUME"])
-	require.Equal(t, "2181 2888 3888", value["EXPOSE"])
+	require.Equal(t, "2181 2888 3888 8080", value["EXPOSE"])
 	words := func(text string) (words []string) {
 		require.NoError(t, json.Unmarshal([]byte(text), &words), text)
 		return words

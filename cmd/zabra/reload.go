@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"strings"
+	"sync"
 
 	"go.uber.org/zap"
 
@@ -19,6 +20,8 @@ type reloading struct {
 	level zap.AtomicLevel
 	// terminal is where the log goes, if that was a terminal at the start; nil otherwise.
 	terminal *os.File
+	// once is held while the configuration is taken up.
+	once *sync.Mutex
 }
 
 // run takes up the configuration at each SIGHUP until ctx ends. When the terminal that the server was started on goes away,
@@ -31,20 +34,23 @@ func (r *reloading) run(ctx context.Context, s *server.Server, log *zap.Logger, 
 				lost <- sig
 				return
 			}
-			r.again(s, log)
+			_, _ = r.again(s, log) // it is told in the log
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// again loads the configuration, and has the server take what can change while it runs. A faulty one changes nothing.
-func (r *reloading) again(s *server.Server, log *zap.Logger) {
+// again loads the configuration, and has the server take what can change while it runs. A faulty one changes nothing. Any
+// goroutine may call it.
+func (r *reloading) again(s *server.Server, log *zap.Logger) (server.Reloaded, error) {
+	r.once.Lock()
+	defer r.once.Unlock()
 	cfg, err := r.load()
 	logFaults(cfg, err, log)
 	if err != nil {
 		log.Error("the configuration has faults, so nothing has changed; correct it and send SIGHUP again")
-		return
+		return server.Reloaded{}, err
 	}
 	taken, needRestart := s.Reconfigure(cfg)
 	level := levelOf(cfg)
@@ -62,6 +68,7 @@ func (r *reloading) again(s *server.Server, log *zap.Logger) {
 		}
 		log.Warn("changed, takes effect at a restart: "+strings.Join(names, ", "), zap.Strings("changes", texts(needRestart)))
 	}
+	return server.Reloaded{Taken: taken, NeedRestart: needRestart}, nil
 }
 
 func texts(changes []conf.Change) []string {

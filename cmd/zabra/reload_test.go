@@ -2,7 +2,9 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"strings"
 	"syscall"
@@ -142,4 +144,36 @@ func TestTerminalGoesAway(t *testing.T) {
 	await("configuration loaded again")
 	require.NoError(t, terminal.Close()) // the system sends SIGHUP
 	require.NoError(t, cmd.Wait(), "a graceful stop")
+}
+
+// TestReloadByCommand: the admin server does what SIGHUP does, and tells what came of it.
+func TestReloadByCommand(t *testing.T) {
+	port, admin := freePort(t), freePort(t)
+	text := fmt.Sprintf("dataDir=%s\nclientPort=%d\nclientPortAddress=127.0.0.1\nadmin.serverAddress=127.0.0.1\nadmin.serverPort=%d\n", t.TempDir(), port, admin)
+	cfg := writeFile(t, "zoo.cfg", text)
+	r, _ := launch(t, program(t, "server", cfg), fmt.Sprintf("Started AdminServer on address 127.0.0.1, port %d and command URL /commands", admin))
+	reload := func(more string) (int, string) {
+		t.Helper()
+		require.NoError(t, os.WriteFile(cfg, []byte(text+more), 0o600))
+		resp, err := http.Post(fmt.Sprintf("http://127.0.0.1:%d/commands/reload", admin), "", nil)
+		require.NoError(t, err)
+		defer resp.Body.Close()
+		b, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		return resp.StatusCode, string(b)
+	}
+	status, answer := reload("maxCnxns=9\ntickTime=1234\n")
+	require.Equal(t, http.StatusOK, status)
+	require.Equal(t, `{
+  "taken" : [ "maxCnxns: 0 -> 9" ],
+  "needs_restart" : [ "tickTime: 3000 -> 1234", "minSessionTimeout: 6000 -> 2468", "maxSessionTimeout: 60000 -> 24680" ],
+  "command" : "reload",
+  "error" : null
+}`, answer)
+	r.await(t, `"taken": ["maxCnxns: 0 -> 9"]`)
+	status, answer = reload("maxClientCnxns=many\n")
+	require.Equal(t, http.StatusInternalServerError, status)
+	require.Contains(t, answer, `maxClientCnxns: For input string: \"many\"`)
+	r.await(t, "the configuration has faults, so nothing has changed")
+	require.NoError(t, r.stop(t, syscall.SIGTERM))
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -127,7 +128,7 @@ func serve(args []string, flags serverFlags) error {
 	defer signal.Stop(signals)
 	signal.Notify(hangups, syscall.SIGHUP)
 	defer signal.Stop(hangups)
-	again := reloading{hangups: hangups, load: func() (*conf.Config, error) { return flags.load(args) }, level: level}
+	again := reloading{hangups: hangups, load: func() (*conf.Config, error) { return flags.load(args) }, level: level, once: new(sync.Mutex)}
 	if isTerminal(os.Stdout) {
 		again.terminal = os.Stdout
 	}
@@ -159,8 +160,13 @@ func (f *serverFlags) load(args []string) (*conf.Config, error) {
 func runServer(cfg *conf.Config, log *zap.Logger, start time.Time, signals <-chan os.Signal, again reloading) error {
 	describe(cfg, log)
 	v, rev, at := buildFacts()
-	s, err := server.New(cfg, server.Options{Log: log, Version: v, Revision: rev, Built: at, UntouchedBytes: int64(len(heapFloor))})
-	if err != nil {
+	var s *server.Server // known before anybody can ask it to load again
+	opts := server.Options{Log: log, Version: v, Revision: rev, Built: at, UntouchedBytes: int64(len(heapFloor))}
+	if again.load != nil {
+		opts.Reload = func() (server.Reloaded, error) { return again.again(s, log) }
+	}
+	var err error
+	if s, err = server.New(cfg, opts); err != nil {
 		log.Error("cannot start: " + err.Error())
 		return startFailure(err)
 	}

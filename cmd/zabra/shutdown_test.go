@@ -23,6 +23,7 @@ func started(t *testing.T) (s *server.Server, stopped chan error, failing *atomi
 	t.Helper()
 	cfg := conf.Default()
 	cfg.DataDir, cfg.ClientPort, cfg.ClientPortAddress = t.TempDir(), 0, "127.0.0.1"
+	cfg.Admin.Enabled = false
 	failing = new(atomic.Bool)
 	disk := vfs.NewFault(vfs.OS{})
 	disk.Inject(func(op vfs.Op) error {

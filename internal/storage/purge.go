@@ -22,8 +22,10 @@ import (
 // again. A failed sync ends the store, as everywhere: the same directories hold the names of new logs and snapshots, and
 // the kernel may have told this call of an error that theirs would then not see.
 //
-// It runs beside the disk goroutine, one call at a time.
+// It runs beside the disk goroutine. A call waits for one that is under way.
 func (s *Store) Purge(retain int, verify func(r io.Reader, f zab.SnapshotFile) error) error {
+	s.purging.Lock()
+	defer s.purging.Unlock()
 	if err := s.err(); err != nil {
 		return err
 	}

@@ -101,6 +101,8 @@ type Store struct {
 	barrier atomic.Int64
 	// generation counts how often history was cut or replaced.
 	generation atomic.Uint64
+	// purging is held by the call of Purge that is under way. It is taken before all others.
+	purging sync.Mutex
 	// files is held while files are deleted or moved away, while a snapshot gets its name, and while a reader lists the
 	// logs. It is taken after incoming.mu and before mu.
 	files gate

@@ -47,3 +47,8 @@ type Field struct {
 	Name  string
 	Value any
 }
+
+// FromThisMachine reports whether who asks is on the machine of the server, and no page of another site in a browser there.
+func (r *Request) FromThisMachine() bool {
+	return r.Remote.Addr().IsLoopback() && r.Header.Get("Origin") == ""
+}

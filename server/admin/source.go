@@ -10,6 +10,7 @@ import (
 // and at any time, and is bounded by what it lists: only Connections, Dump and the two lists of watches grow with the
 // number of clients.
 type Source interface {
+	HTTPSource
 	// Serving reports whether requests are answered. The other methods, save Environment and TraceMask, are called
 	// only while it is true.
 	Serving() bool
@@ -74,6 +75,7 @@ type ProposalSizes struct{ Last, Min, Max int64 }
 // Connection is one line of cons.
 type Connection struct {
 	Remote    netip.AddrPort
+	Secure    bool  // encrypted
 	Interest  uint8 // 0: not read from (a four-letter word), 1: read from, 5: output is waiting too
 	Queued    int64 // requests of it in process
 	Received  int64 // packets

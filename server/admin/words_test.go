@@ -22,6 +22,7 @@ type fake struct {
 	byPath         []PathSessions
 	digests        []Digest
 	metrics        Metrics
+	http           fakeHTTP
 }
 
 func (f *fake) Serving() bool                    { return !f.down }

@@ -55,6 +55,15 @@ func WithConfig(key, value string) Option {
 	}
 }
 
+// WithAdmin gives the server an admin server on a free port, another one after each start.
+func WithAdmin() Option {
+	return func(s *Server) {
+		for _, kv := range [][2]string{{"admin.enableServer", "true"}, {"admin.serverAddress", "127.0.0.1"}, {"admin.serverPort", "0"}} {
+			WithConfig(kv[0], kv[1])(s)
+		}
+	}
+}
+
 // WithDataDir starts on a data directory that exists already; it is used as it is, not copied.
 func WithDataDir(dir string) Option { return func(s *Server) { s.dataDir = dir } }
 
@@ -105,6 +114,17 @@ func (s *Server) Addr() string { return s.addr }
 
 // DataDir returns the directory that holds snapshots and logs.
 func (s *Server) DataDir() string { return s.dataDir }
+
+// AdminURL is where the commands of the running server's admin server are, without the slash before /commands. The test
+// fails if it has none: see WithAdmin.
+func (s *Server) AdminURL() string {
+	s.t.Helper()
+	addr := s.running.AdminAddr()
+	if addr == nil {
+		s.t.Fatal("servertest: the server has no admin server")
+	}
+	return "http://" + addr.String()
+}
 
 // Client connects to the server. The connection is cut at the end of the test if it has not been closed before. With no
 // options it asks for a new session.

@@ -66,7 +66,7 @@ func (OS) Stat(name string) (Info, error) {
 	if err != nil {
 		return Info{}, err
 	}
-	return Info{Size: fi.Size(), Dir: fi.IsDir()}, nil
+	return Info{Size: fi.Size(), Dir: fi.IsDir(), ModTime: fi.ModTime()}, nil
 }
 
 // MkdirAll implements FS. Each directory that it makes is made durable by a sync of its parent.

@@ -5,7 +5,10 @@
 // The way in: FS.Create or FS.Open, File.WriteAt, File.SyncData, FS.SyncDir.
 package vfs
 
-import "io"
+import (
+	"io"
+	"time"
+)
 
 // FS is a file system. Names are slash-separated paths. All methods may be called from any goroutine.
 type FS interface {
@@ -39,6 +42,8 @@ type FS interface {
 type Info struct {
 	Size int64
 	Dir  bool
+	// ModTime is when the file was changed last; the zero time where files have none.
+	ModTime time.Time
 }
 
 // File is an open file. ReadAt, Size, Sync, SyncData and FlushRange may overlap with WriteAt; writes to overlapping

@@ -1,0 +1,9 @@
+package admin
+
+// Bounds of this package. Their unit is in the name.
+const (
+	// streamChunkBytes is how much of a stream is read and written at a time.
+	streamChunkBytes = 256 << 10
+	// transportSecurity is what browsers are told of a server that has answered them over TLS.
+	transportSecurity = "max-age=86400; includeSubDomains"
+)
