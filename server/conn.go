@@ -41,6 +41,7 @@ type conn struct {
 	onReadable func(fd uintptr) bool
 	readN      int
 	received   bool // requests were handed over for which no step was seen to yet
+	frames     uint32
 	readErr    syscall.Errno
 
 	out writer
@@ -152,6 +153,9 @@ func (c *conn) receive() error {
 		}
 		if !ok {
 			break
+		}
+		if c.frames++; (c.frames+uint32(c.id))%topSampleEvery == 0 && c.greeted {
+			c.s.actions.top.note(c.remote.Addr(), frame)
 		}
 		verdict, err := rc.Receive(frame, now)
 		if err != nil {

@@ -128,14 +128,14 @@ func (s *Server) perform(op *zab.PersistOp) (err error) {
 	if replaces {
 		began := time.Now()
 		if state, err = replica.Recover(s.store, s.replicaConfig()); err != nil {
-			return fmt.Errorf("the state that the leader asked for cannot be loaded: %w", err)
+			return fmt.Errorf("the state that replaces this server's cannot be loaded: %w", err)
 		}
 		if mark, more := state.ReserveMore(); more {
 			if err := s.store.ReserveSessions(mark); err != nil {
 				return err
 			}
 		}
-		s.log.Info("data loaded anew, as the leader has it", zap.Stringer("zxid", state.LastZxid),
+		s.log.Info("data loaded anew", zap.Stringer("zxid", state.LastZxid),
 			zap.Int("nodes", state.Tree.NodeCount()+1), zap.Int64("ms", time.Since(began).Milliseconds()))
 	} else if op.Kind == zab.PersistTruncate {
 		s.allowSnapshots()
@@ -197,4 +197,5 @@ func (s *Server) logFailure() {
 var (
 	errSnapshotClosed  = errors.New("the server is being closed")
 	errSnapshotStopped = errors.New("the state that the snapshot shows is being replaced")
+	errSnapshotBusy    = errors.New("other snapshots are being written; try again")
 )

@@ -132,4 +132,26 @@ const (
 	refusalsRecentMax = 256
 	// idleTime bounds how long a member that is shut down waits for what is under way to commit.
 	idleTime = 2 * time.Second
+
+	// snapshotAttemptsMax is how often a command tries to get the place of the snapshot that is being written.
+	snapshotAttemptsMax = 4
+	// diskReserveBytes is what the commands that write files leave free of the disk, roomStepBytes how much they write
+	// between two looks at it. restoreBytesMax bounds the snapshot that a restore receives.
+	diskReserveBytes = 256 << 20
+	roomStepBytes    = 16 << 20
+	restoreBytesMax  = 1 << 40
+	// handOverAwaitTime bounds how long the command handover waits for the next leader.
+	handOverAwaitTime = 10 * time.Second
+	// lockWait is how long the start waits for a data directory that somebody else uses: a purge by hand, a server that ends.
+	lockWait = time.Second
+	// topSampleEvery is how many requests of a connection there are for one that is counted, topKeysMax how many clients and
+	// paths are kept count of, topPathBytesMax how much of a path.
+	topSampleEvery  = 64
+	topKeysMax      = 512
+	topPathBytesMax = 1024
+	// topListDefault and topListMax are how many entries a list of top has.
+	topListDefault = 20
+	topListMax     = 500
+	// surveyNodes is how many nodes top looks at under one lock.
+	surveyNodes = 4096
 )

@@ -16,11 +16,15 @@ type meter struct {
 	closedNotServing   atomic.Int64
 	unrecoverable      atomic.Int64
 	snapshotErrors     atomic.Int64
+	snapshotsLimited   atomic.Int64 // refused by the rate limit
+	restoreErrors      atomic.Int64
+	restoresLimited    atomic.Int64
 	fsync              summary // ms
 	batch              summary // transactions per sync
 	snapshot           summary // ms
 	// insecureAdmin counts plain requests to an admin server that takes encrypted ones too.
 	insecureAdmin atomic.Int64
+	restore            summary // ms
 
 	// Fixed at the start.
 	recoverMs int64
@@ -32,10 +36,10 @@ type meter struct {
 // reset is srst. The facts of the start stay.
 func (m *meter) reset() {
 	for _, n := range []*atomic.Int64{&m.bytesIn, &m.words, &m.wordsAnswered, &m.rejected, &m.sessionlessExpired, &m.closedNotServing,
-		&m.unrecoverable, &m.snapshotErrors, &m.insecureAdmin} {
+		&m.unrecoverable, &m.snapshotErrors, &m.insecureAdmin, &m.snapshotsLimited, &m.restoreErrors, &m.restoresLimited} {
 		n.Store(0)
 	}
-	for _, s := range []*summary{&m.fsync, &m.batch, &m.snapshot} {
+	for _, s := range []*summary{&m.fsync, &m.batch, &m.snapshot, &m.restore} {
 		s.reset()
 	}
 }

@@ -69,8 +69,11 @@ var counters = []metric{
 	{"digest_mismatches_count", "Transactions after which the tree was not as recorded", count(func(m *moment) int64 { return int64(m.stats.DigestMismatches) })},
 	{"insecure_admin_count", "Plain requests to an admin server that takes encrypted ones too", count(func(m *moment) int64 { return m.s.meter.insecureAdmin.Load() })},
 	{"proposal_count", "Transactions proposed", count(func(m *moment) int64 { return int64(m.stats.Proposals) })},
+	{"restore_error_count", "Snapshots that were to replace the state and could not", count(func(m *moment) int64 { return m.s.meter.restoreErrors.Load() })},
+	{"restore_rate_limited_count", "Restores refused because the last one was not long ago", count(func(m *moment) int64 { return m.s.meter.restoresLimited.Load() })},
 	{"sessionless_connections_expired", "Connections closed because they opened no session", count(func(m *moment) int64 { return m.s.meter.sessionlessExpired.Load() })},
 	{"snapshot_error_count", "Snapshots that could not be written", count(func(m *moment) int64 { return m.s.meter.snapshotErrors.Load() })},
+	{"snapshot_rate_limited_count", "Snapshots by command refused because the last one was not long ago", count(func(m *moment) int64 { return m.s.meter.snapshotsLimited.Load() })},
 	{"stale_sessions_expired", "Sessions that expired", count(func(m *moment) int64 { return int64(m.stats.ExpiredSessions) })},
 	{"unrecoverable_error_count", "Errors that end the server", count(func(m *moment) int64 { return m.s.meter.unrecoverable.Load() })},
 }
@@ -82,6 +85,7 @@ var summaryMetrics = []struct {
 }{
 	{"dbinittime", "Time to load the database at the start, ms", func(m *meter) summed { return one(m.recoverMs) }},
 	{"fsynctime", "Time to sync the log, ms", func(m *meter) summed { return m.fsync.get() }},
+	{"restore_time", "Time to replace the state by a snapshot, ms", func(m *meter) summed { return m.restore.get() }},
 	{"snapshottime", "Time to write a snapshot, ms", func(m *meter) summed { return m.snapshot.get() }},
 	{"startup_txns_loaded", "Transactions replayed at the start", func(m *meter) summed { return one(m.replayed) }},
 	{"sync_processor_batch_size", "Transactions made durable by one sync", func(m *meter) summed { return m.batch.get() }},

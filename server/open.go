@@ -71,7 +71,7 @@ func (s *Server) storageConfig() storage.Config {
 		SnapSizeLimitBytes: s.cfg.SnapSizeLimitKB * kb, LogSizeLimitBytes: s.cfg.TxnLogSizeLimitKB * kb,
 		Compression: s.cfg.SnapshotCompression, RecordBytesMax: s.fieldBytesMax(), NoForceSync: !s.cfg.ForceSync,
 		TrustEmpty: s.cfg.SnapshotTrustEmpty, NoAutocreate: !s.cfg.DatadirAutocreate,
-		SyncWarn: syncWarn(s.cfg), SnapshotSizeFactor: s.snapshotSizeFactor(),
+		LockWait: lockWait, SyncWarn: syncWarn(s.cfg), SnapshotSizeFactor: s.snapshotSizeFactor(),
 	}
 }
 

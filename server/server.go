@@ -94,6 +94,7 @@ type Server struct {
 	flush    flushQueue
 	snaps    snapshots
 	refusals refusals
+	actions  actions
 	meter    meter
 
 	startMu   sync.Mutex
@@ -403,7 +404,7 @@ func (s *Server) spawn(f func()) { s.running.Go(f) }
 
 // isServing reports whether requests are answered.
 func (s *Server) isServing() bool {
-	return s.phase.Load() == phaseServing && (s.member == nil || s.member.isServing())
+	return s.phase.Load() == phaseServing && (s.member == nil || s.member.isServing()) && !s.actions.maintenance.Load()
 }
 
 // isDraining reports whether the server is on its way to its end.

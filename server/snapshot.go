@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"zabra/zab"
+	"zabra/zab/zxid"
 	"zabra/znode"
 )
 
@@ -24,7 +25,15 @@ type snapshots struct {
 type snapshotRun struct {
 	stop chan struct{} // closed to give it up
 	done chan struct{} // closed when nothing of it is under way any more
+	// write makes something other than the server's own snapshot of the state; nil for that.
+	write snapshotWrite
+	// zxid and err are what has become of it, to be read when it is done.
+	zxid zxid.Zxid
+	err  error
 }
+
+// snapshotWrite takes the pieces of a snapshot until stop is closed.
+type snapshotWrite func(snap *znode.Snapshot, stop <-chan struct{}) error
 
 // begin returns a new run, nil if there is one already or the state is being replaced.
 func (sn *snapshots) begin() *snapshotRun {
@@ -103,11 +112,13 @@ func (s *Server) maybeSnapshot() {
 // openSnapshot fixes the state that the snapshot shows. It belongs to the stepping goroutine, which goes on at once.
 func (s *Server) openSnapshot(run *snapshotRun) {
 	if run.stopped() {
+		run.err = errSnapshotStopped
 		s.snaps.end(run)
 		return
 	}
 	snap, err := s.replica.OpenSnapshot()
 	if err != nil {
+		run.err = err
 		s.snapshotFailed(err)
 		s.snaps.end(run)
 		return
@@ -115,8 +126,13 @@ func (s *Server) openSnapshot(run *snapshotRun) {
 	s.spawn(func() {
 		defer s.snaps.end(run)
 		defer snap.Close()
-		if err := s.writeSnapshot(snap, run.stop); err != nil && !run.stopped() {
-			s.snapshotFailed(err)
+		run.zxid = snap.Zxid()
+		if run.write != nil {
+			run.err = run.write(snap, run.stop)
+			return
+		}
+		if run.err = s.writeSnapshot(snap, run.stop); run.err != nil && !run.stopped() {
+			s.snapshotFailed(run.err)
 		}
 	})
 }
@@ -126,7 +142,16 @@ func (s *Server) openSnapshot(run *snapshotRun) {
 func (s *Server) writeSnapshot(snap *znode.Snapshot, stop <-chan struct{}) error {
 	s.log.Info("Snapshotting: " + snap.Zxid().String() + " to " + s.snapshotDir())
 	began := time.Now()
-	err := s.store.WriteSnapshot(snap.Zxid(), func(b []byte, budget int) ([]byte, bool, error) {
+	err := s.store.WriteSnapshot(snap.Zxid(), s.pieces(snap, stop))
+	if err == nil {
+		s.meter.snapshot.add(time.Since(began).Milliseconds())
+	}
+	return err
+}
+
+// pieces gives the bytes of a snapshot until stop is closed or the server is.
+func (s *Server) pieces(snap *znode.Snapshot, stop <-chan struct{}) func([]byte, int) ([]byte, bool, error) {
+	return func(b []byte, budget int) ([]byte, bool, error) {
 		select {
 		case <-s.quit:
 			return b, false, errSnapshotClosed
@@ -135,11 +160,7 @@ func (s *Server) writeSnapshot(snap *znode.Snapshot, stop <-chan struct{}) error
 		default:
 			return snap.Next(b, budget)
 		}
-	})
-	if err == nil {
-		s.meter.snapshot.add(time.Since(began).Milliseconds())
 	}
-	return err
 }
 
 // snapshotFailed tells of a snapshot that was not taken. An error of the disk has ended the storage, and with it the

@@ -302,6 +302,9 @@ func (s *Server) step(w *work) (wakeAtMs int64) {
 		s.allowSnapshots()
 	}
 	wakeAtMs = s.stepInputs(w.inputs[from:])
+	if len(w.restores) > 0 {
+		s.actions.tellRestored()
+	}
 	s.tellIdle()
 	return wakeAtMs
 }

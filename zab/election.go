@@ -30,6 +30,8 @@ type election struct {
 	avoidUntilMs int64
 	// retired servers take no part any more.
 	retired bool
+	// yieldUntilMs is until when this server leaves the lead to others; 0 if it does not.
+	yieldUntilMs int64
 }
 
 // noLeader is the vote of a server that takes no part in the election: its disk is busy, or it is being shut down.
@@ -90,8 +92,11 @@ func (n *Node) tryElection() {
 		return
 	}
 	n.election.running = true
+	if !n.yields() {
+		n.election.yieldUntilMs = 0
+	}
 	round := n.election.round + 1
-	if !n.cfg.Ensemble.Voter(n.cfg.ID) {
+	if !n.cfg.Ensemble.Voter(n.cfg.ID) || n.yields() {
 		round = 0 // without a vote it goes by the rounds of the others
 	}
 	for _, id := range n.cfg.Ensemble.Voters() {
@@ -116,7 +121,7 @@ func (n *Node) startRound(round uint64) {
 	e.round = round
 	own, voter := n.ownVote()
 	e.vote = own
-	if !voter {
+	if !voter || n.yields() {
 		e.vote = noLeader
 	}
 	for _, id := range n.cfg.Ensemble.Voters() {
@@ -153,6 +158,9 @@ func (n *Node) avoids(id zxid.ServerID) bool {
 
 // adoptable reports whether a vote is better than this server's, and for a server that it could follow.
 func (n *Node) adoptable(v Vote) bool {
+	if n.yields() && !n.yieldsTo(v) {
+		return false
+	}
 	return n.better(v, n.election.vote) && (v.Leader == n.cfg.ID || n.links[v.Leader] && !n.avoids(v.Leader))
 }
 
@@ -297,6 +305,7 @@ func (n *Node) stepLooking(in *Input) {
 		n.election.retired, n.election.running, n.election.agreedAtMs = true, false, 0
 		n.notifyMembers()
 	}
+	n.endYield()
 	e := &n.election
 	if e.running && n.role == RoleLooking && n.nowMs >= e.resendAtMs {
 		e.resendMs = min(2*e.resendMs, resendMaxMs)
@@ -406,11 +415,15 @@ func (n *Node) decide() {
 }
 
 func (e *election) wakeAtMs() int64 {
-	switch {
-	case !e.running:
+	if !e.running {
 		return 0
-	case e.agreedAtMs > 0:
-		return min(e.agreedAtMs+finalizeWaitMs, e.resendAtMs)
 	}
-	return e.resendAtMs
+	at := e.resendAtMs
+	if e.agreedAtMs > 0 {
+		at = min(at, e.agreedAtMs+finalizeWaitMs)
+	}
+	if e.yieldUntilMs > 0 {
+		at = min(at, e.yieldUntilMs)
+	}
+	return at
 }

@@ -21,6 +21,8 @@ const (
 	InputBarrier                           // ID: tell when it is proven that this server leads
 	InputSend                              // Message of the layer above, to be sent if the role allows
 	InputResign                            // give up leadership, or the following
+	InputHandOver                          // a leader is to leave the lead to another that has everything; ignored if there is none
+	InputRestore                           // a standalone server: the snapshot of Zxid, which the shell has ready, is to be all there is
 )
 
 // Input is anything that happens to a Node. A run is a list of inputs and can be replayed.
@@ -36,4 +38,5 @@ type Input struct {
 	Conn    ConnID
 	History *History
 	ID      uint64
+	Zxid    zxid.Zxid // InputRestore
 }

@@ -116,6 +116,8 @@ func (n *Node) stepLeading(in *Input) {
 			m.To = p.id
 			n.send(m)
 		}
+	case InputHandOver:
+		n.handOver()
 	case InputResign:
 		n.election.retired = true
 		n.becomeLooking("this server gives up the leadership")

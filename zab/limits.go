@@ -23,6 +23,8 @@ const (
 
 	// finalizeWaitMs is how long an election waits for voters that can be reached and have not agreed, once a quorum has.
 	finalizeWaitMs = 200
+	// yieldLimitMs is how long a leader that has handed over leaves the lead to others: many times what an election takes.
+	yieldLimitMs = 3000
 	// connectLimitMs is how long a server waits for the connection to the leader that was elected, and a leader for
 	// enough of them, before it looks again; initLimit if that is less. It doubles with each role that comes to nothing,
 	// until one serves: connections may be slow.

@@ -50,6 +50,8 @@ type Status struct {
 	LastDurable, LastProposed, LastCommitted zxid.Zxid
 	// SyncedFollowers, SyncedObservers and Learners count a leader's connections.
 	SyncedFollowers, SyncedObservers, Learners int
+	// LevelVoters are those of a leader's followers to whom it could hand over.
+	LevelVoters int
 	// ElectionMs is how long the last election took.
 	ElectionMs int64
 	// Why says why the last role ended; empty at first.
@@ -133,7 +135,7 @@ func (n *Node) Step(in Input) {
 	n.step(&n.in)
 	n.in = Input{}
 	if n.serving {
-		n.served, n.failures = true, 0
+		n.served, n.failures, n.election.yieldUntilMs = true, 0, 0
 	}
 	if in.Kind != InputPropose { // by that nothing is committed yet
 		n.takeCommitted()
@@ -187,6 +189,7 @@ func (n *Node) Status() Status {
 	case RoleLeading:
 		s.Leader, s.HasLeader = n.cfg.ID, true
 		n.leader.count(&s)
+		s.LevelVoters = n.levelVoters()
 	}
 	return s
 }

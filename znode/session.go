@@ -68,3 +68,10 @@ func (t *Tree) VisitSessions(f func(s zxid.SessionID, ms int32) bool) {
 
 // SessionCount returns the number of sessions.
 func (t *Tree) SessionCount() int { return len(t.sessions.list) }
+
+// DropSessions forgets all sessions and leaves what they own, which is orphaned then. The digest, which is that of the
+// nodes, stays.
+func (t *Tree) DropSessions() {
+	t.sessions.list = nil
+	t.sessions.init()
+}

@@ -104,6 +104,9 @@ func (t *Tree) OpenSnapshot(opt SnapshotOptions) (*Snapshot, error) {
 // Zxid returns the last transaction that the snapshot contains. It belongs into the file's name.
 func (s *Snapshot) Zxid() zxid.Zxid { return s.zxid }
 
+// Digest returns the digest of the tree that the snapshot shows.
+func (s *Snapshot) Digest() uint64 { return s.digest }
+
 // Close ends the snapshot, whether or not it was read to its end, and lets the tree use its memory again. The caller
 // does not hold the tree's lock. Further calls do nothing.
 func (s *Snapshot) Close() {

@@ -74,6 +74,13 @@ func ReadSnapshot(r io.Reader, cfg Config, fieldBytesMax int, z zxid.Zxid) (*Tre
 // the memory that it takes does not grow with the number of nodes. Nodes that do not come depth-first, as every server
 // writes them, are refused.
 func VerifySnapshot(r io.Reader, fieldBytesMax int) error {
+	_, err := InspectSnapshot(r, fieldBytesMax)
+	return err
+}
+
+// InspectSnapshot is VerifySnapshot that also tells what the blocks at the snapshot's end say. Sessions and nodes are not
+// counted.
+func InspectSnapshot(r io.Reader, fieldBytesMax int) (SnapshotInfo, error) {
 	p := newSnapshotParser(r, fieldBytesMax)
 	acls, byID := new(aclTable), make(map[int64]uint32)
 	acls.init()
@@ -83,11 +90,11 @@ func VerifySnapshot(r io.Reader, fieldBytesMax int) error {
 	for p.fill(0) {
 		for i := range p.batches[0].nodes {
 			if n := &p.batches[0].nodes[i]; n.parent == parentElsewhere {
-				return n.orphan()
+				return SnapshotInfo{}, n.orphan()
 			}
 		}
 	}
-	return p.src.err
+	return p.info, p.src.err
 }
 
 func (p *snapshotParser) readHeader() {

@@ -44,7 +44,7 @@ func KindOf(name string) (Kind, zxid.Zxid) {
 		return KindEpoch, 0
 	case stateName, lockName:
 		return KindOwn, 0
-	case logTmpName, snapshotTmpName, stateTmpName, receivedName, receivedInfoName, receivedInfoName + tmpSuffix,
+	case logTmpName, snapshotTmpName, stateTmpName, backupTmpName, restoreTmpName, receivedName, receivedInfoName, receivedInfoName + tmpSuffix,
 		acceptedName + tmpSuffix, currentName + tmpSuffix:
 		return KindLeftover, 0
 	}
@@ -76,6 +76,25 @@ func OpenSnapshotFile(fsys vfs.FS, name string) (io.ReadCloser, zxid.Zxid, error
 		return nil, z, err
 	}
 	return r, z, nil
+}
+
+// OpenBackupFile opens a snapshot whatever its name is, and undoes its compression, which is told from how the file begins.
+// named says whether its name is that of a snapshot, and z is the zxid in that.
+func OpenBackupFile(fsys vfs.FS, name string) (r io.ReadCloser, z zxid.Zxid, named bool, err error) {
+	f, err := fsys.Open(name)
+	if err != nil {
+		return nil, 0, false, err
+	}
+	size, err := f.Size()
+	if err == nil {
+		var sr *snapshotReader
+		if sr, err = openSniffed(f, size); err == nil {
+			z, _, named = parseSnapshotName(path.Base(name))
+			return sr, z, named, nil
+		}
+	}
+	f.Close()
+	return nil, 0, false, err
 }
 
 // State is what the state file of a directory says, see state.go.

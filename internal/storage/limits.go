@@ -75,6 +75,9 @@ const (
 	// receivedInfoBytesMax bounds the note about a received snapshot.
 	receivedInfoBytesMax = 512
 
+	// lockRetryPause is the pause between two attempts to take a directory that somebody else uses.
+	lockRetryPause = 10 * time.Millisecond
+
 	// snapRetainMin is the fewest snapshots that a purge keeps.
 	snapRetainMin = 3
 	// snapCountMin is the fewest transactions between two snapshots.

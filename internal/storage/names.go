@@ -23,6 +23,8 @@ const (
 	stateTmpName     = "zabra.state.tmp"
 	receivedName     = "zabra.received"
 	receivedInfoName = "zabra.received.info"
+	backupTmpName    = "zabra.backup.tmp"
+	restoreTmpName   = "zabra.restore.tmp"
 	supersededDir    = "superseded" // beside version-2
 	initializeMarker = "initialize"
 )

@@ -12,6 +12,9 @@ import (
 // The xerial framing of snappy (on disk): a header of 16 bytes, then blocks, each an i32 length and a raw snappy block.
 var snappyHeader = [16]byte{0x82, 'S', 'N', 'A', 'P', 'P', 'Y', 0, 0, 0, 0, 1, 0, 0, 0, 1}
 
+// snappyMagic is what the header begins with.
+const snappyMagic = "\x82SNAPPY\x00"
+
 var errSnappyHeader = errors.New("not a snappy stream")
 
 // snappyReader undoes the framing.

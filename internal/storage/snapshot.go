@@ -78,15 +78,7 @@ func (s *Store) openSnapshotAt(name string, sf zab.SnapshotFile) (*snapshotReade
 		return nil, err
 	}
 	sr := &snapshotReader{f: f, buf: make([]byte, min(size, readBufferBytes)), size: size}
-	sr.r = sr.raw()
-	switch compression {
-	default:
-		sr.plain = true
-	case compressionGzip:
-		sr.r, err = gzip.NewReader(sr.r)
-	case compressionSnappy:
-		sr.r, err = newSnappyReader(sr.r)
-	}
+	err = sr.decompress(compression)
 	switch {
 	case sr.failed != nil:
 		err = sr.failed
@@ -97,6 +89,20 @@ func (s *Store) openSnapshotAt(name string, sf zab.SnapshotFile) (*snapshotReade
 	}
 	f.Close()
 	return nil, err
+}
+
+// decompress puts what undoes the compression between the file and the reader.
+func (sr *snapshotReader) decompress(compression string) (err error) {
+	sr.r = sr.raw()
+	switch compression {
+	default:
+		sr.plain = true
+	case compressionGzip:
+		sr.r, err = gzip.NewReader(sr.r)
+	case compressionSnappy:
+		sr.r, err = newSnappyReader(sr.r)
+	}
+	return err
 }
 
 // formatError says that a snapshot's compression is not what its name promises.
@@ -264,11 +270,15 @@ func (s *Store) dropSnapshot(tmp string, why error) error {
 	return why
 }
 
-// writeSnapshot pumps the pieces through the compressor into w.
+// writeSnapshot pumps the pieces through the compressor that is configured into w.
 func (s *Store) writeSnapshot(w *snapshotWriter, next func([]byte, int) ([]byte, bool, error)) error {
+	return s.writeCompressed(w, s.cfg.Compression, next)
+}
+
+func (s *Store) writeCompressed(w *snapshotWriter, compression string, next func([]byte, int) ([]byte, bool, error)) error {
 	var out io.Writer = w
 	finish := func() error { return nil }
-	switch s.cfg.Compression {
+	switch compression {
 	case compressionGzip:
 		gz := gzip.NewWriter(w)
 		out, finish = gz, gz.Close

@@ -53,6 +53,8 @@ type Config struct {
 	// transferred to another server.
 	Verify func(r io.Reader, f zab.SnapshotFile) error
 
+	// LockWait is how long Open waits for somebody else who uses a directory to be done with it. 0 does not wait.
+	LockWait time.Duration
 	// SyncWarn is the duration from which a sync of the log counts as slow. Default 1 s.
 	SyncWarn time.Duration
 	// Now reads a clock for statistics. Nil takes the system's.
@@ -231,7 +233,7 @@ func (s *Store) open() error {
 		return err
 	}
 	for _, tmp := range []string{s.logPath(logTmpName), s.logPath(stateTmpName), s.snapPath(snapshotTmpName),
-		s.snapPath(receivedInfoName + tmpSuffix)} {
+		s.snapPath(receivedInfoName + tmpSuffix), s.snapPath(backupTmpName), s.snapPath(restoreTmpName)} {
 		if err := s.fs.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return &DirError{Dir: tmp, Why: "Cannot remove temporary file", Err: err}
 		}
@@ -267,7 +269,7 @@ func (s *Store) openDir(dir string) error {
 			return &DirError{Dir: dir, Why: "Unable to create data directory", Err: err}
 		}
 	}
-	lock, err := s.fs.Lock(path.Join(dir, lockName))
+	lock, err := s.lock(path.Join(dir, lockName))
 	if errors.Is(err, vfs.ErrLocked) {
 		return &DirError{Dir: dir, Why: "Another server uses data directory", Err: err}
 	}
@@ -276,6 +278,17 @@ func (s *Store) openDir(dir string) error {
 	}
 	s.locks = append(s.locks, lock)
 	return nil
+}
+
+// lock takes a directory. Somebody who has it only for a moment, such as a purge by hand, is waited for.
+func (s *Store) lock(name string) (io.Closer, error) {
+	for waited := time.Duration(0); ; waited += lockRetryPause {
+		lock, err := s.fs.Lock(name)
+		if !errors.Is(err, vfs.ErrLocked) || waited >= s.cfg.LockWait {
+			return lock, err
+		}
+		time.Sleep(lockRetryPause)
+	}
 }
 
 // checkSeparation refuses mixed-up settings when logs and snapshots have a directory each.

@@ -81,6 +81,9 @@ func Recover(src Source, cfg Config) (*Recovered, error) {
 		rec.noteSession(s, cfg.ServerByte)
 		return true
 	})
+	for _, s := range rec.Tree.Orphans() { // of a restored snapshot, which has no sessions
+		rec.noteSession(s, cfg.ServerByte)
+	}
 	if err := rec.replay(src, cfg); err != nil {
 		return nil, err
 	}

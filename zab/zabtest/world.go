@@ -204,6 +204,9 @@ func (w *World) kill(s *Server) {
 // Resign has a server give up its role for good.
 func (w *World) Resign(id zxid.ServerID) { w.step(w.Server(id), zab.Input{Kind: zab.InputResign}) }
 
+// HandOver has a leader leave the lead to another server.
+func (w *World) HandOver(id zxid.ServerID) { w.step(w.Server(id), zab.Input{Kind: zab.InputHandOver}) }
+
 // Cut reports whether two servers cannot reach each other.
 func (w *World) Cut(a, b zxid.ServerID) bool { return w.cuts[pair(a, b)] }
 

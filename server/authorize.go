@@ -1,0 +1,100 @@
+package server
+
+import (
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/asn1"
+	"net/http"
+	"strings"
+
+	"zabra/server/admin"
+	"zabra/wire"
+	"zabra/znode"
+)
+
+// The schemes by which who asks for a command of the admin server can prove who that is.
+const (
+	schemeDigest = "digest"
+	schemeIP     = "ip"
+	schemeX509   = "x509"
+	schemeSuper  = "super"
+)
+
+// unauthorized refuses a request whose header Authorization does not give somebody who has all permissions on the root
+// node, in ZooKeeper's words; nil lets it pass. The header is a scheme, and for digest a blank and "user:password".
+func (s *Server) unauthorized(r *admin.Request) *admin.Response {
+	header := r.Header.Get("Authorization")
+	if header == "" {
+		return refusedAction(http.StatusUnauthorized, "Auth info is missing for the command")
+	}
+	ids := s.identify(strings.Fields(header), r)
+	if len(ids) == 0 {
+		return refusedAction(http.StatusUnauthorized, "Not authenticated")
+	}
+	if !s.ownsAll(ids) {
+		return refusedAction(http.StatusForbidden, "Not authorized")
+	}
+	return nil
+}
+
+// identify returns the identities that the header's words give; none if they prove nothing.
+func (s *Server) identify(words []string, r *admin.Request) []wire.ID {
+	switch {
+	case len(words) == 2 && words[0] == schemeDigest:
+		return s.login(schemeDigest, []byte(words[1]), r)
+	case len(words) > 2 || len(words) == 0:
+		return nil
+	case words[0] == schemeIP:
+		return s.login(schemeIP, nil, r)
+	case words[0] == schemeX509:
+		return s.certified(r)
+	}
+	return nil
+}
+
+func (s *Server) login(scheme string, token []byte, r *admin.Request) []wire.ID {
+	remote := znode.RemoteID(r.Remote.Addr()).ID
+	ids, code := s.treeConfig.Auth.Login([]byte(scheme), token, remote)
+	if code != wire.CodeOK {
+		return nil
+	}
+	return ids
+}
+
+// certified is who a client's certificate names, if it was verified.
+func (s *Server) certified(r *admin.Request) []wire.ID {
+	if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 || len(r.TLS.PeerCertificates) == 0 {
+		return nil
+	}
+	subject := certificateSubject(r.TLS.PeerCertificates[0])
+	ids := []wire.ID{{Scheme: schemeX509, ID: subject}}
+	if super := s.cfg.Security.X509SuperUser; super != "" && subject == super {
+		ids = append(ids, wire.ID{Scheme: schemeSuper})
+	}
+	return ids
+}
+
+// certificateSubject is the subject of a certificate as RFC 2253 writes it.
+func certificateSubject(c *x509.Certificate) string {
+	var name pkix.RDNSequence
+	if rest, err := asn1.Unmarshal(c.RawSubject, &name); err != nil || len(rest) > 0 {
+		return c.Subject.String()
+	}
+	return name.String()
+}
+
+// ownsAll reports whether somebody has every permission on the root node.
+func (s *Server) ownsAll(ids []wire.ID) bool {
+	const shard = 0
+	tree := s.replica.Tree()
+	tree.RLock(shard)
+	root, _ := tree.Find([]byte(znode.RootPath))
+	acl := tree.ACL(root)
+	tree.RUnlock(shard)
+	for perm := int32(1); perm <= wire.PermAll; perm <<= 1 {
+		if !s.treeConfig.Auth.Allows(acl, perm, ids) {
+			return false
+		}
+	}
+	return true
+}
