@@ -77,6 +77,8 @@ type Server struct {
 	replica    *replica.Replica
 	listener   *net.TCPListener // nil when no client port is configured
 	member     *member          // nil for a standalone server
+	// metricsServer is nil unless Prometheus is served.
+	metricsServer *metricsServer
 
 	conns    connTable
 	steps    stepper
@@ -144,6 +146,9 @@ func New(cfg *conf.Config, opts Options) (*Server, error) {
 			}
 			return nil, errors.Join(err, s.store.Close())
 		}
+	}
+	if err := s.listenMetrics(); err != nil {
+		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
 }
@@ -250,6 +255,9 @@ func (s *Server) start() bool {
 	}
 	if s.member != nil {
 		s.member.start()
+	}
+	if s.metricsServer != nil {
+		s.metricsServer.start(s)
 	}
 	if s.cfg.AutopurgePurgeIntervalHours > 0 {
 		s.spawn(s.purgeLoop)
@@ -360,6 +368,9 @@ func (s *Server) Close() error {
 		}
 		if s.member != nil {
 			s.member.close()
+		}
+		if s.metricsServer != nil {
+			s.metricsServer.close()
 		}
 		s.disk.close()
 		s.flush.close()

@@ -137,7 +137,7 @@ func (s *Server) writeSnapshot(snap *znode.Snapshot, stop <-chan struct{}) error
 		}
 	})
 	if err == nil {
-		s.meter.snapshot.add(time.Since(began).Milliseconds())
+		s.meter.snapshot.Add(time.Since(began).Milliseconds())
 	}
 	return err
 }
