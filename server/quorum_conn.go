@@ -99,7 +99,7 @@ func (t *quorumConns) add(m *member, nc net.Conn, peer zxid.ServerID, generation
 	}
 	t.lastID++
 	c := &quorumConn{m: m, id: t.lastID, peer: peer, nc: nc}
-	if m.status.Load().Role == zab.RoleLeading {
+	if st := m.status.Load(); st != nil && st.Role == zab.RoleLeading {
 		c.learner = m.meter.learner(peer)
 	}
 	c.out.wake = make(chan struct{}, 1)
