@@ -204,6 +204,7 @@ group.1=1:2
 weight.1=1
 serverCnxnFactory=org.apache.zookeeper.server.NettyServerCnxnFactory
 metricsProvider.className=org.apache.zookeeper.metrics.impl.DefaultMetricsProvider
+metricsProvider.numWorkerThreads=4
 authProvider.1=org.apache.zookeeper.server.auth.DigestAuthenticationProvider
 sslQuorum=false
 secureClientPort=0
@@ -221,7 +222,6 @@ connection_throttle_tokens=5
 superUser.a=x
 sslQuorum=true
 admin.enableServer=true
-metricsProvider.httpPort=7000
 `, nil)
 	require.Equal(t, []string{
 		"zoo.cfg:3: ssl.keyStore.password: no effect: TLS is not supported by this version",
@@ -230,7 +230,6 @@ metricsProvider.httpPort=7000
 		"zoo.cfg:6: connection_throttle_tokens: no effect: new sessions are not throttled by this version",
 		"zoo.cfg:7: superUser.a: no effect: SASL is not supported by this version, nobody gets these rights",
 		"zoo.cfg:8: sslQuorum: no effect: a standalone server has no connections to other servers",
-		"zoo.cfg:10: metricsProvider.httpPort: no effect: metrics are not exported by this version",
 	}, texts(loud.Warnings))
 }
 

@@ -31,7 +31,6 @@ func loadField(t *testing.T, name, id, flags string, files map[string]string) (*
 }
 
 const (
-	noMetrics  = "no effect: metrics are not exported by this version"
 	noReconfig = "no effect: this version cannot change the ensemble at run time"
 	skipsACLs  = "ACLs are not checked: every client may do everything"
 )
@@ -59,7 +58,6 @@ func TestFilesOfTheField(t *testing.T) {
 				return c.ElectionPortBindRetry == 50 && c.QuorumListenOnAllIPs && c.FourLetterWord("stat")
 			}},
 		{file: "bitnami.cfg", id: "3", flags: "-Xmx1024m -Xms1024m -Dzookeeper.electionPortBindRetry=0 -Dzookeeper.fips-mode=true", voters: 3, addr: "0.0.0.0:2181",
-			warnings: []string{"bitnami.cfg:23: metricsProvider.className: " + noMetrics, "bitnami.cfg:24: metricsProvider.httpPort: " + noMetrics},
 			check: func(c *Config) bool {
 				return strings.HasSuffix(c.Metrics.ClassName, ".PrometheusMetricsProvider") && c.Metrics.Port == 9141 && c.ElectionPortBindRetry == 0 && c.MaxSessionTimeoutMs == 40000
 			}},
@@ -67,9 +65,6 @@ func TestFilesOfTheField(t *testing.T) {
 			warnings: []string{
 				"pravega-operator.cfg:4: " + "reconfigEnabled: " + noReconfig,
 				"pravega-operator.cfg:5: " + "skipACL: " + skipsACLs,
-				"pravega-operator.cfg:6: metricsProvider.className: " + noMetrics,
-				"pravega-operator.cfg:7: metricsProvider.httpPort: " + noMetrics,
-				"pravega-operator.cfg:8: metricsProvider.exportJvmInfo: " + noMetrics,
 			},
 			check: func(c *Config) bool { return c.SkipACL && c.FourLetterWord("crst") && !c.FourLetterWord("wchp") }},
 		{file: "kafka.cfg", addr: ":2181", check: func(c *Config) bool { return c.MaxClientCnxns == 0 && !c.Admin.Enabled }},

@@ -50,7 +50,7 @@ func unused(keys ...key) []key {
 }
 
 // keys are all keys with a field, in the order in which String prints them.
-var keys = slices.Concat(serverKeys, ensembleKeys, adminKeys, securityKeys, throttleKeys)
+var keys = slices.Concat(serverKeys, ensembleKeys, adminKeys, metricsKeys, securityKeys, throttleKeys)
 
 // serverKeys are those of every server: its files, its client port, its limits, what it writes and what it allows.
 var serverKeys = []key{

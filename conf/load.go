@@ -258,7 +258,7 @@ func (l *loader) applyFieldless(g given) {
 
 // asksForNothing tells whether the value is what a server does anyway.
 func asksForNothing(key, value string) bool {
-	if value == "" || value == "false" || builtinProviders[value] || strings.HasSuffix(value, ".DefaultMetricsProvider") {
+	if value == "" || value == "false" || builtinProviders[value] {
 		return true
 	}
 	k, ok := lookup(key)

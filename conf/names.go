@@ -21,7 +21,7 @@ var inert = names(`
 	watchManagerName watcherCleanThreshold watcherCleanIntervalInSeconds watcherCleanThreadsNum
 	maxInProcessingDeadWatchers bitHashCacheSize pathStats. messageTracker.
 	flushDelay maxBatchSize maxWriteQueuePollTime db.autocreate enableEagerACLCheck
-	jvm.pause.monitor jvm.pause.sleep.time.ms jvm.pause.info-threshold.ms jvm.pause.warn-threshold.ms
+	metricsProvider. jvm.pause.monitor jvm.pause.sleep.time.ms jvm.pause.info-threshold.ms jvm.pause.warn-threshold.ms
 	fips-mode kinit security.auth_to_local kerberos. requireKerberosConfig
 	quorum.cnxn.threads.size observerMasterPort syncEnabled observer.
 	localSessionsEnabled localSessionsUpgradingEnabled oraclePath group* weight*
@@ -55,7 +55,6 @@ var unsupported = map[string]string{
 	"connection_throttle_*":          "new sessions are not throttled by this version",
 	"audit.enable":                   "no audit log is written by this version",
 	"audit.impl.class":               "no audit log is written by this version",
-	"metricsProvider.":               "metrics are not exported by this version",
 	"ssl.":                           noTLS,
 	"client.portUnification":         noTLS + ", the client port is plain",
 	"client.certReload":              noTLS,
@@ -104,8 +103,6 @@ func fieldless(key, value string) (remark string, known bool, err error) {
 		return "", true, nil
 	case strings.HasPrefix(key, "authProvider.") && builtinProviders[value]:
 		return "", true, nil
-	case key == "metricsProvider.className" && strings.HasSuffix(value, ".DefaultMetricsProvider"):
-		return "", true, nil
 	case value == "false", value == "", key == "secureClientPort":
 		// Nothing is asked for that would be missing.
 		return "", family(unsupported, key) != "", nil
@@ -129,8 +126,6 @@ func refusal(key, value string) error {
 		return fmt.Errorf("enforced authentication is not supported by this version: refusing to serve clients without it")
 	case key == "serverCnxnFactory" && !strings.HasSuffix(value, ".NIOServerCnxnFactory") && !strings.HasSuffix(value, ".NettyServerCnxnFactory"):
 		return fmt.Errorf("Couldn't instantiate %s", shown(value))
-	case key == "metricsProvider.className" && !strings.HasSuffix(value, ".DefaultMetricsProvider") && !strings.HasSuffix(value, ".NullMetricsProvider") && !strings.HasSuffix(value, ".PrometheusMetricsProvider"):
-		return fmt.Errorf("metrics provider class was not found: %s", shown(value))
 	}
 	return nil
 }

@@ -53,20 +53,41 @@ var adminKeys = append([]key{
 	propBool("admin.snapshot.enabled", func(c *Config) *bool { return &c.Admin.SnapshotEnabled }),
 	propBool("admin.restore.enabled", func(c *Config) *bool { return &c.Admin.RestoreEnabled }),
 }, unused(
-	text("metricsProvider.className", direct, func(c *Config) *string { return &c.Metrics.ClassName }),
-	text("metricsProvider.httpHost", direct, func(c *Config) *string { return &c.Metrics.Host }),
-	propInt("metricsProvider.httpPort", direct, 0, math.MaxUint16, func(c *Config) *int { return &c.Metrics.Port }),
-	key{
-		name: "metricsProvider.exportJvmInfo", reach: direct,
-		set: setPropBool(func(c *Config) *bool { return &c.Metrics.ExportJVMInfo }), show: showBool(func(c *Config) *bool { return &c.Metrics.ExportJVMInfo }),
-	},
-
 	propBool("audit.enable", func(c *Config) *bool { return &c.AuditEnabled }),
 	strictBool("jvm.pause.monitor", func(c *Config) *bool { return &c.Pauses.Enabled }),
 	propInt("jvm.pause.sleep.time.ms", direct, 1, math.MaxInt32, func(c *Config) *int64 { return &c.Pauses.SleepMs }),
 	propInt("jvm.pause.info-threshold.ms", direct, 1, math.MaxInt32, func(c *Config) *int64 { return &c.Pauses.InfoAboveMs }),
 	propInt("jvm.pause.warn-threshold.ms", direct, 1, math.MaxInt32, func(c *Config) *int64 { return &c.Pauses.WarnAboveMs }),
 )...)
+
+// metricsKeys say how metrics leave the server.
+var metricsKeys = []key{
+	{name: "metricsProvider.className", reach: direct, set: setMetricsProvider, show: showText(func(c *Config) *string { return &c.Metrics.ClassName })},
+	text("metricsProvider.httpHost", direct, func(c *Config) *string { return &c.Metrics.Host }),
+	propInt("metricsProvider.httpPort", direct, 0, math.MaxUint16, func(c *Config) *int { return &c.Metrics.Port }),
+	{
+		name: "metricsProvider.exportJvmInfo", reach: direct,
+		set: setPropBool(func(c *Config) *bool { return &c.Metrics.ExportJVMInfo }), show: showBool(func(c *Config) *bool { return &c.Metrics.ExportJVMInfo }),
+	},
+}
+
+// metricsProviders are the ends of the names of the classes that every ZooKeeper has: metrics for mntr, for nobody, and for
+// Prometheus too.
+var metricsProviders = []string{".DefaultMetricsProvider", ".NullMetricsProvider", ".PrometheusMetricsProvider"}
+
+// setMetricsProvider refuses a class that cannot be loaded, as ZooKeeper does.
+func setMetricsProvider(c *Config, v string) (string, error) {
+	c.Metrics.ClassName = v
+	for _, known := range metricsProviders {
+		if strings.HasSuffix(v, known) {
+			return "", nil
+		}
+	}
+	if v == "" {
+		return "", nil
+	}
+	return "", fmt.Errorf("metrics provider class was not found: %s", shown(v))
+}
 
 func adminDefaults() Admin {
 	return Admin{

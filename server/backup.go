@@ -34,7 +34,7 @@ func (s *Server) runSnapshot(r *admin.Request) *admin.Response {
 	if !ok {
 		return refusedAction(http.StatusBadRequest, "streaming is true or false")
 	}
-	if refused := s.limited(&s.actions.snapshotRate, &s.meter.snapshotsLimited); refused != nil {
+	if refused := s.limited(&s.actions.snapshotRate, &s.meter.snapshotRateLimited); refused != nil {
 		return refused
 	}
 	t, err := s.snapshotFile()

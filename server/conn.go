@@ -112,6 +112,7 @@ func (c *conn) readEnded(err error) (orderly bool) {
 		if !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) && !errors.Is(err, syscall.ECONNRESET) {
 			c.s.log.Debug("connection lost", zap.Stringer("remote", c.remote), zap.Error(err))
 		}
+		c.s.meter.dropped.Add(1)
 		return false
 	case c.out.isOver(), c.isDraining():
 		return c.rc.Load() != nil

@@ -17,6 +17,7 @@ type disk struct {
 	mu     sync.Mutex
 	cond   sync.Cond
 	ops    []zab.PersistOp
+	since  time.Time // when the first of them came
 	closed bool
 }
 
@@ -29,25 +30,28 @@ func (d *disk) add(ops []zab.PersistOp) {
 		return
 	}
 	d.mu.Lock()
+	if len(d.ops) == 0 {
+		d.since = time.Now()
+	}
 	d.ops = append(d.ops, ops...)
 	d.mu.Unlock()
 	d.cond.Signal()
 }
 
-// take waits for operations and returns all that wait; spare becomes the empty queue. It returns none when the server is
-// being closed.
-func (d *disk) take(spare []zab.PersistOp) []zab.PersistOp {
+// take waits for operations and returns all that wait, and since when; spare becomes the empty queue. It returns none when
+// the server is being closed.
+func (d *disk) take(spare []zab.PersistOp) (ops []zab.PersistOp, since time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for len(d.ops) == 0 && !d.closed {
 		d.cond.Wait()
 	}
 	if d.closed {
-		return nil
+		return nil, since
 	}
-	ops := d.ops
+	ops = d.ops
 	d.ops = spare[:0]
-	return ops
+	return ops, d.since
 }
 
 // waits tells whether there are operations that nobody has taken.
@@ -69,10 +73,11 @@ func (d *disk) close() {
 func (s *Server) diskLoop() {
 	var spare []zab.PersistOp
 	for {
-		ops := s.disk.take(spare)
+		ops, since := s.disk.take(spare)
 		if ops == nil {
 			return
 		}
+		s.meter.log.took(ops, since)
 		if err := s.persist(ops); err != nil {
 			s.diskFailed(fmt.Errorf("the transaction log cannot be written: %w", err))
 			return
@@ -84,13 +89,14 @@ func (s *Server) diskLoop() {
 
 // persist carries out operations in order and confirms each batch as soon as it is durable.
 func (s *Server) persist(ops []zab.PersistOp) error {
-	entries, bytes := 0, 0
+	entries, bytes, first := 0, 0, 0
 	for i := range ops {
 		op := &ops[i]
 		if op.Kind != zab.PersistAppend {
 			if err := s.perform(op); err != nil {
 				return err
 			}
+			first = i + 1
 			continue
 		}
 		if err := s.store.Append(op.Entries); err != nil {
@@ -106,10 +112,13 @@ func (s *Server) persist(ops []zab.PersistOp) error {
 		if err := s.sync(entries); err != nil {
 			return err
 		}
+		if s.member != nil {
+			s.member.durable(ops[first : i+1])
+		}
 		s.steps.confirm(op, entries, nil)
 		s.stepAfterDisk(entries, i == len(ops)-1)
 		s.maybeSnapshot()
-		entries, bytes = 0, 0
+		entries, bytes, first = 0, 0, i+1
 	}
 	return nil
 }
@@ -162,15 +171,19 @@ func (s *Server) sync(entries int) error {
 	if err := s.store.Sync(); err != nil {
 		return err
 	}
-	s.noteSync(time.Since(began), entries)
+	took := time.Since(began)
+	s.meter.log.synced(began, took)
+	s.noteSync(took, entries)
 	return nil
 }
 
 // noteSync counts a sync of the log and tells of a slow one, in the words that alert rules look for.
 func (s *Server) noteSync(took time.Duration, entries int) {
 	ms := took.Milliseconds()
-	s.meter.fsync.add(ms)
-	s.meter.batch.add(int64(entries))
+	s.meter.fsync.Add(ms)
+	s.meter.fsyncUs.Add(took.Microseconds())
+	s.meter.batch.Add(int64(entries))
+	s.meter.logged.Add(int64(entries))
 	if limit := s.live.Load().FsyncWarningThresholdMs; limit > 0 && ms >= limit {
 		s.log.Warn(fmt.Sprintf("fsync-ing the write ahead log in SyncThread took %dms which will adversely effect operation latency. "+
 			"See the ZooKeeper troubleshooting guide", ms), zap.Int("transactions", entries))

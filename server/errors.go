@@ -19,6 +19,8 @@ const (
 	StagePort
 	// StageElectionPort: the election port of an ensemble member cannot be bound.
 	StageElectionPort
+	// StageMetricsPort: the port for Prometheus cannot be bound.
+	StageMetricsPort
 )
 
 // StartError is the error of [New].

@@ -45,3 +45,6 @@ func CatchUp(cfg *conf.Config) (windowEntries int, sizeFactor float64) {
 	s := &Server{cfg: cfg}
 	return s.windowEntries(), s.storageConfig().SnapshotSizeFactor
 }
+
+// ScrapeConnsMax is how many connections the port for Prometheus takes.
+const ScrapeConnsMax = scrapeConnsMax

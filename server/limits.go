@@ -59,6 +59,21 @@ const (
 	// syncBatchBytesMax is how much is appended to the log before it is synced, though more may wait: what is durable can
 	// be answered then. The storage itself never has more in flight.
 	syncBatchBytesMax = 1 << 20
+	// passagesMax is of how many messages with proposals the time is remembered until they are acknowledged or committed.
+	passagesMax = 1024
+	// scrapesMax is how many scrapes of /metrics are answered at a time, scrapeConnsMax how many connections its port takes.
+	// The others bound what one of them may take.
+	scrapesMax           = 4
+	scrapeConnsMax       = 64
+	scrapeReadTime       = 10 * time.Second
+	scrapeWriteTime      = 30 * time.Second
+	scrapeIdleTime       = 2 * time.Minute
+	scrapeHeaderBytesMax = 16 << 10
+	// scrapeEndTime is what a scrape that is being answered gets when the server ends.
+	scrapeEndTime = 500 * time.Millisecond
+	// windowSteps steps of windowStep are what quantiles in /metrics are about, as in ZooKeeper.
+	windowSteps = 5
+	windowStep  = 2 * time.Minute
 	// acceptBackoffMin and acceptBackoffMax bound the pause after a failed accept, such as for want of file descriptors.
 	acceptBackoffMin = 5 * time.Millisecond
 	acceptBackoffMax = time.Second

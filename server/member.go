@@ -52,6 +52,10 @@ type member struct {
 	// The stepping goroutine's.
 	endRole context.CancelFunc
 	lostMs  int64 // monotonic: since when clients are not served
+	syncMs  int64 // monotonic: since when the history is being handed on
+	sendMs  int64 // monotonic: when the messages of this step are sent
+	// served is the leader, and its epoch, under which clients were served last.
+	served servedUnder
 }
 
 // memberLimits are the times that the configuration sets for what goes on between members.
@@ -138,6 +142,9 @@ func (m *member) input(in zab.Input) { m.s.steps.input(in) }
 
 // carryOut does what a step wants of the network. It belongs to the stepping goroutine and never waits.
 func (m *member) carryOut(rd *replica.Ready) {
+	if len(rd.Send) > 0 {
+		m.sendMs = m.s.clock.now().MonoMs
+	}
 	for i := range rd.Send {
 		msg := &rd.Send[i]
 		if msg.Kind != zab.MessageNotification {
@@ -168,6 +175,9 @@ func (m *member) follow(st *zab.Status) {
 	m.status.Store(&now)
 	if now.Generation != old.Generation || now.Role != old.Role || now.Leader != old.Leader || now.HasLeader != old.HasLeader {
 		m.changeRole(old, &now)
+	}
+	if now.Phase != old.Phase {
+		m.notePhase(&now)
 	}
 	if now.Phase != old.Phase && now.Role != zab.RoleLooking {
 		m.s.log.Info("Peer state changed: " + peerState(&now))
@@ -213,7 +223,7 @@ func (m *member) logRole(old, now *zab.Status) {
 		}
 		return
 	}
-	m.meter.election.add(now.ElectionMs)
+	m.meter.election.Add(now.ElectionMs)
 	fields := []zap.Field{zap.Stringer("zxid", now.LastDurable)}
 	if now.Role != zab.RoleLeading {
 		fields = append(fields, zap.Int64("leader", int64(now.Leader)))
@@ -230,10 +240,11 @@ func (m *member) changeServing(now *zab.Status) {
 		return
 	}
 	m.meter.servingMs.Store(nowMs)
+	m.noteServing(now, nowMs)
 	m.joins.succeed()
-	m.meter.unavailable.add(nowMs - m.lostMs)
+	m.meter.unavailable.Add(nowMs - m.lostMs)
 	if now.Role == zab.RoleLeading {
-		m.meter.leaderUnavailable.add(nowMs - m.lostMs)
+		m.meter.leaderUnavailable.Add(nowMs - m.lostMs)
 	}
 	m.s.log.Info("serving clients", zap.Stringer("role", now.Role), zap.Uint64("epoch", uint64(now.Epoch)), zap.Int64("unavailableMs", nowMs-m.lostMs))
 }

@@ -3,11 +3,14 @@ package server
 import (
 	"os"
 	runtimemetrics "runtime/metrics"
+	"strings"
 	"syscall"
 
+	"zabra/internal/histogram"
 	"zabra/server/admin"
 	"zabra/server/replica"
 	"zabra/zab"
+	"zabra/znode"
 )
 
 // moment is everything that metrics are computed from, taken once per report.
@@ -21,74 +24,33 @@ type moment struct {
 	maxOpenFiles int64 // -1: unknown
 }
 
-// metric is a line of the tables below. The names are ZooKeeper's.
+// metric is a line of the tables of gauges and counters. The names are ZooKeeper's.
 type metric struct {
 	name, help string
 	get        func(m *moment) admin.Number
 }
 
+// summaryMetric is a line of the tables of summaries. get may return nil: there are no samples.
+type summaryMetric struct {
+	name, help  string
+	percentiles bool
+	get         func(s *Server) series
+}
+
+// series are samples; see histogram.Histogram.
+type series interface {
+	Total() histogram.Snapshot
+	SinceReset() histogram.Snapshot
+}
+
+// single is a series of one sample, which srst does not touch.
+type single int64
+
+func (v single) Total() histogram.Snapshot      { return histogram.Single(int64(v)) }
+func (v single) SinceReset() histogram.Snapshot { return histogram.Single(int64(v)) }
+
 func count(f func(m *moment) int64) func(*moment) admin.Number {
 	return func(m *moment) admin.Number { return admin.Int(f(m)) }
-}
-
-var gauges = []metric{
-	{"approximate_data_size", "Sum of the lengths of paths and data, bytes", count(func(m *moment) int64 { return m.stats.DataBytes })},
-	{"avg_latency", "Average request latency since the start or srst, ms", func(m *moment) admin.Number { return admin.Float(averageLatency(&m.stats)) }},
-	{"connection_drop_probability", "Share of new connections that the connection throttle drops", func(*moment) admin.Number { return admin.Float(0) }},
-	{"ephemerals_count", "Ephemeral nodes", count(func(m *moment) int64 { return int64(m.stats.Ephemerals) })},
-	{"global_sessions", "Sessions known to the whole ensemble", count(func(m *moment) int64 { return int64(m.stats.Sessions) })},
-	{"last_client_response_size", "Size of the last reply, bytes; -1 before any", count(func(m *moment) int64 { return int64(m.stats.LastResponseBytes) })},
-	{"live_heap_bytes", "Memory that the last garbage collection found in use, bytes; ZooKeeper has no such line", count((*moment).liveHeap)},
-	{"local_sessions", "Sessions known to this server only", count(func(*moment) int64 { return 0 })},
-	{"max_client_response_size", "Size of the largest reply, bytes; -1 before any", count(func(m *moment) int64 { return int64(m.stats.MaxResponseBytes) })},
-	{"max_latency", "Highest request latency since the start or srst, ms", count(func(m *moment) int64 { return m.stats.LatencyMaxMs })},
-	{"min_client_response_size", "Size of the smallest reply, bytes; -1 before any", count(func(m *moment) int64 { return int64(m.stats.MinResponseBytes) })},
-	{"min_latency", "Lowest request latency since the start or srst, ms", count(func(m *moment) int64 { return m.stats.LatencyMinMs })},
-	{"num_alive_connections", "Client connections", count(func(m *moment) int64 { return int64(m.connections) })},
-	{"outstanding_requests", "Requests in process", count(func(m *moment) int64 { return m.stats.Outstanding })},
-	{"packets_received", "Packets from clients", count(func(m *moment) int64 { return m.received() })},
-	{"packets_sent", "Packets to clients, events included", count(func(m *moment) int64 { return m.sent() })},
-	{"uptime", "Time since the server began to serve, ms", count(func(m *moment) int64 { return m.uptimeMs })},
-	{"watch_count", "Watches of all kinds", count(func(m *moment) int64 { return int64(m.s.replica.Tree().Watches().Total()) })},
-	{"znode_count", "Nodes, the built-in ones included", count(func(m *moment) int64 { return m.nodes() })},
-}
-
-// fileGauges are listed only where the system tells.
-var fileGauges = []metric{
-	{"max_file_descriptor_count", "Limit of file descriptors of the process", count(func(m *moment) int64 { return m.maxOpenFiles })},
-	{"open_file_descriptor_count", "File descriptors that the process has open", count(func(m *moment) int64 { return m.openFiles })},
-}
-
-var counters = []metric{
-	{"bytes_received_count", "Bytes from clients", count(func(m *moment) int64 { return m.s.meter.bytesIn.Load() })},
-	{"cnxn_closed_without_zk_server_running", "Connections closed because the server was not serving", count(func(m *moment) int64 { return m.s.meter.closedNotServing.Load() })},
-	{"commit_count", "Transactions committed", count(func(m *moment) int64 { return int64(m.stats.Commits) })},
-	{"connection_rejected", "Connections refused by a limit", count(func(m *moment) int64 { return m.s.meter.rejected.Load() })},
-	{"connection_request_count", "Requests for a session, new or taken up again", count(func(m *moment) int64 { return int64(m.stats.SessionRequests) })},
-	{"connection_revalidate_count", "Requests to take a session up again", count(func(m *moment) int64 { return int64(m.stats.Revalidations) })},
-	{"digest_mismatches_count", "Transactions after which the tree was not as recorded", count(func(m *moment) int64 { return int64(m.stats.DigestMismatches) })},
-	{"insecure_admin_count", "Plain requests to an admin server that takes encrypted ones too", count(func(m *moment) int64 { return m.s.meter.insecureAdmin.Load() })},
-	{"proposal_count", "Transactions proposed", count(func(m *moment) int64 { return int64(m.stats.Proposals) })},
-	{"restore_error_count", "Snapshots that were to replace the state and could not", count(func(m *moment) int64 { return m.s.meter.restoreErrors.Load() })},
-	{"restore_rate_limited_count", "Restores refused because the last one was not long ago", count(func(m *moment) int64 { return m.s.meter.restoresLimited.Load() })},
-	{"sessionless_connections_expired", "Connections closed because they opened no session", count(func(m *moment) int64 { return m.s.meter.sessionlessExpired.Load() })},
-	{"snapshot_error_count", "Snapshots that could not be written", count(func(m *moment) int64 { return m.s.meter.snapshotErrors.Load() })},
-	{"snapshot_rate_limited_count", "Snapshots by command refused because the last one was not long ago", count(func(m *moment) int64 { return m.s.meter.snapshotsLimited.Load() })},
-	{"stale_sessions_expired", "Sessions that expired", count(func(m *moment) int64 { return int64(m.stats.ExpiredSessions) })},
-	{"unrecoverable_error_count", "Errors that end the server", count(func(m *moment) int64 { return m.s.meter.unrecoverable.Load() })},
-}
-
-// summaryMetrics are the tables' series of samples.
-var summaryMetrics = []struct {
-	name, help string
-	get        func(m *meter) summed
-}{
-	{"dbinittime", "Time to load the database at the start, ms", func(m *meter) summed { return one(m.recoverMs) }},
-	{"fsynctime", "Time to sync the log, ms", func(m *meter) summed { return m.fsync.get() }},
-	{"restore_time", "Time to replace the state by a snapshot, ms", func(m *meter) summed { return m.restore.get() }},
-	{"snapshottime", "Time to write a snapshot, ms", func(m *meter) summed { return m.snapshot.get() }},
-	{"startup_txns_loaded", "Transactions replayed at the start", func(m *meter) summed { return one(m.replayed) }},
-	{"sync_processor_batch_size", "Transactions made durable by one sync", func(m *meter) summed { return m.batch.get() }},
 }
 
 func (s *Server) moment() *moment {
@@ -118,6 +80,14 @@ func (m *moment) liveHeap() int64 {
 	return max(int64(sample[0].Value.Uint64())-m.s.untouchedBytes, 0)
 }
 
+// hasLeader is 1 while clients are served: then there is a leader with a quorum, or the server is on its own.
+func (m *moment) hasLeader() int64 {
+	if m.s.mode() == "" {
+		return 0
+	}
+	return 1
+}
+
 func averageLatency(st *replica.Stats) float64 {
 	if st.LatencyCount == 0 {
 		return 0
@@ -125,29 +95,157 @@ func averageLatency(st *replica.Stats) float64 {
 	return float64(st.LatencySumMs) / float64(st.LatencyCount)
 }
 
-// metrics computes everything that is measured.
+// metrics computes everything that is measured, counters and summaries since the last srst. With the provider that
+// measures nothing there is nothing but who the server is.
 func (s *Server) metrics() admin.Metrics {
 	m := s.moment()
-	out := admin.Metrics{Version: s.version, Mode: s.mode(), Gauges: samples(m, gauges), Counters: samples(m, counters)}
-	if m.openFiles >= 0 && m.maxOpenFiles >= 0 {
-		out.Gauges = append(out.Gauges, samples(m, fileGauges)...)
-	}
-	for _, row := range summaryMetrics {
-		v := row.get(&s.meter)
-		out.Summaries = append(out.Summaries, admin.Summary{Name: row.name, Help: row.help, Count: v.count, Sum: v.sum, Min: v.min, Max: v.max})
-	}
+	out := admin.Metrics{Version: s.version, Mode: s.mode()}
 	if s.member != nil {
-		m.addMember(&out)
+		out.PeerState = peerState(&m.status)
+		if m.status.Role == zab.RoleObserving && m.status.Serving {
+			out.ObserverMaster = int64(m.status.Leader)
+		}
+	}
+	if strings.HasSuffix(s.cfg.Metrics.ClassName, nullProvider) {
+		return out
+	}
+	out.Gauges, out.Counters = m.gauges(), m.counters()
+	for i := range out.Counters {
+		c := &out.Counters[i]
+		c.Value.Int = s.meter.since.of(c.Name, c.Label, c.Value.Int)
+	}
+	for _, row := range s.summaries() {
+		out.Summaries = append(out.Summaries, row.summary())
 	}
 	return out
 }
 
-func samples(m *moment, table []metric) []admin.Sample {
+// nullProvider ends the name of the class that measures nothing.
+const nullProvider = ".NullMetricsProvider"
+
+// resetMetrics is srst.
+func (s *Server) resetMetrics() {
+	now := map[counterKey]int64{}
+	for _, c := range s.moment().counters() {
+		now[counterKey{c.Name, c.Label}] = c.Value.Int
+	}
+	s.meter.since.set(now)
+	s.meter.reset()
+	if s.member != nil {
+		s.member.meter.reset()
+	}
+}
+
+// gauges are those that the server has in its present role.
+func (m *moment) gauges() []admin.Sample {
+	list := m.samples(gauges)
+	if m.openFiles >= 0 && m.maxOpenFiles >= 0 {
+		list = append(list, m.samples(fileGauges)...)
+	}
+	if m.s.member != nil {
+		list = append(list, m.samples(memberGauges)...)
+		if m.status.Role == zab.RoleLeading {
+			list = append(list, m.samples(leaderGauges)...)
+		}
+	}
+	return append(list, m.quotaGauges()...)
+}
+
+// counters have counted since the start.
+func (m *moment) counters() []admin.Sample {
+	list := append(m.samples(counters), m.samples(memberCounters)...)
+	list = append(list, m.samples(absentCounters)...)
+	for _, n := range m.s.replica.Meter().Namespaces.List() {
+		if exceeded := n.QuotaExceeded.Load(); exceeded > 0 {
+			list = append(list, admin.Sample{Name: "quota_exceeded_error_per_namespace", Label: n.Name(),
+				Help: "Writes that a quota has refused, by namespace", Value: admin.Int(exceeded)})
+		}
+	}
+	return list
+}
+
+func (m *moment) samples(table []metric) []admin.Sample {
 	list := make([]admin.Sample, len(table))
 	for i, row := range table {
 		list[i] = admin.Sample{Name: row.name, Help: row.help, Value: row.get(m)}
 	}
 	return list
+}
+
+// quotaGauges sum up the quotas by namespace: the first element of the path. As many namespaces are listed as are counted
+// one by one elsewhere.
+func (m *moment) quotaGauges() []admin.Sample {
+	var names []string
+	sums := map[string]*[4]int64{}
+	tree := m.s.replica.Tree()
+	tree.RLock(0)
+	defer tree.RUnlock(0)
+	tree.VisitQuotas(func(q znode.Quota) bool {
+		name, _, _ := strings.Cut(strings.TrimPrefix(q.Path, "/"), "/")
+		sum := sums[name]
+		if sum == nil {
+			if len(names) == replica.NamespacesMax {
+				return false
+			}
+			sum = &[4]int64{-1, -1, -1, -1}
+			names, sums[name] = append(names, name), sum
+		}
+		for i, v := range []int64{q.CountLimit, q.BytesLimit, q.Count, q.Bytes} {
+			if v >= 0 {
+				sum[i] = max(sum[i], 0) + v
+			}
+		}
+		return true
+	})
+	var list []admin.Sample
+	for _, name := range names {
+		for i, row := range quotaGauges {
+			list = append(list, admin.Sample{Name: row.name, Label: name, Help: row.help, Value: admin.Int(sums[name][i])})
+		}
+	}
+	return list
+}
+
+// labelled is a summary with its samples.
+type labelled struct {
+	*summaryMetric
+	label  string
+	series series
+}
+
+// summaries are all that the server has in its present role.
+func (s *Server) summaries() []labelled {
+	var list []labelled
+	for _, table := range [][]summaryMetric{basicSummaries, percentileSummaries, absentSummaries} {
+		for i := range table {
+			row := labelled{summaryMetric: &table[i]}
+			if row.get != nil {
+				row.series = row.get(s)
+			}
+			list = append(list, row)
+		}
+	}
+	for _, n := range s.replica.Meter().Namespaces.List() {
+		list = append(list, labelled{&namespaceRead, n.Name(), &n.Read}, labelled{&namespaceWrite, n.Name(), &n.Write})
+	}
+	if s.member != nil && s.member.status.Load().Role == zab.RoleLeading {
+		list = append(list, s.member.learnerSummaries()...)
+	}
+	return list
+}
+
+// summary is what mntr shows.
+func (l *labelled) summary() admin.Summary {
+	out := admin.Summary{Name: l.name, Label: l.label, Help: l.help, WithPercentiles: l.percentiles}
+	if l.series == nil {
+		return out
+	}
+	s := l.series.SinceReset()
+	out.Count, out.Sum, out.Min, out.Max = int64(s.Count), s.Sum, s.Min, s.Max
+	if l.percentiles {
+		out.Percentiles = admin.Percentiles{P50: s.Quantile(0.5), P95: s.Quantile(0.95), P99: s.Quantile(0.99), P999: s.Quantile(0.999)}
+	}
+	return out
 }
 
 // fileDescriptors returns how many descriptors are open and allowed, -1 where the system does not tell.

@@ -15,6 +15,7 @@ import (
 	"zabra/server/replica"
 	"zabra/wire/peer"
 	"zabra/zab"
+	"zabra/zab/zxid"
 	"zabra/znode"
 )
 
@@ -38,7 +39,7 @@ func (s *Server) open(opts Options) error {
 	}
 	s.treeConfig = znode.Config{
 		ExtendedTypes: s.cfg.ExtendedTypesEnabled, Emulate353TTL: s.cfg.Emulate353TTLNodes, NoDigest: !s.cfg.DigestEnabled, Auth: auth,
-		Ahead: ahead.Run,
+		Ahead: ahead.Run, Fired: s.meter.fired.note,
 	}
 	fsys := opts.FS
 	if fsys == nil {
@@ -154,11 +155,14 @@ func (s *Server) snapshotOptions() znode.SnapshotOptions {
 func (s *Server) recover() error {
 	cfg := s.replicaConfig()
 	began := time.Now()
-	rec, err := replica.Recover(s.store, cfg)
+	source := loadTimer{Source: s.store, began: began}
+	rec, err := replica.Recover(&source, cfg)
 	if err != nil {
 		return err
 	}
 	s.meter.recoverMs, s.meter.replayed = time.Since(began).Milliseconds(), int64(rec.Replayed)
+	s.meter.snapshotLoadMs = source.snapshotMs
+	s.meter.replayMs = s.meter.recoverMs - source.snapshotMs
 	for _, err := range rec.Unreadable {
 		s.log.Error("a snapshot cannot be read and was passed over; an older one and a longer part of the log served instead", zap.Error(err))
 	}
@@ -184,6 +188,19 @@ func (s *Server) recover() error {
 		return err
 	}
 	return nil
+}
+
+// loadTimer tells how long it took until the log was wanted: then the snapshot was loaded.
+type loadTimer struct {
+	replica.Source
+	began      time.Time
+	snapshotMs int64
+}
+
+// OpenLog implements [replica.Source].
+func (l *loadTimer) OpenLog(after zxid.Zxid) (zab.LogReader, error) {
+	l.snapshotMs = time.Since(l.began).Milliseconds()
+	return l.Source.OpenLog(after)
 }
 
 // snapshotNeeded says why a snapshot has to be written before anything is served; empty if it has not. ZooKeeper refuses

@@ -35,6 +35,13 @@ type quorumConn struct {
 	nc   net.Conn
 	// hungUp is set when this side has ended the connection: what still comes in is not for this role.
 	hungUp atomic.Bool
+	// learner is what a leader measures of the peer; nil on a learner.
+	learner *learnerMeter
+	// syncing is MessageDiff or MessageSnap from the time at which a leader begins to bring the peer up to date until it is
+	// done. It belongs to the stepping goroutine.
+	syncing zab.MessageKind
+	// arrivals are the times of the proposals that a learner has received, until they are committed. The reader's.
+	arrivals passages
 
 	out struct {
 		sync.Mutex
@@ -46,6 +53,9 @@ type quorumConn struct {
 		alive  bool // a sign of life is to be sent
 		closed bool
 		wake   chan struct{} // holds at most one
+		// sinceMs is when the first message of the queue came, flights are the proposals that are not acknowledged.
+		sinceMs int64
+		flights passages
 	}
 	// writing is held by who takes from the queue and writes: the writing goroutine, or the one that stepped. The next
 	// fields belong to it.
@@ -90,6 +100,9 @@ func (t *quorumConns) add(m *member, nc net.Conn, peer zxid.ServerID, generation
 	}
 	t.lastID++
 	c := &quorumConn{m: m, id: t.lastID, peer: peer, nc: nc}
+	if st := m.status.Load(); st != nil && st.Role == zab.RoleLeading {
+		c.learner = m.meter.learner(peer)
+	}
 	c.out.wake = make(chan struct{}, 1)
 	c.counts.establishedMs = m.s.clock.now().WallMs
 	c.writer.c = c
@@ -184,9 +197,13 @@ func (c *quorumConn) send(msg *zab.Message) {
 		c.nc.Close()
 		return
 	}
+	if len(c.out.queue) == 0 {
+		c.out.sinceMs = c.m.sendMs
+	}
 	c.out.queue = append(c.out.queue, *msg)
 	c.counts.gives(msg)
 	c.out.bytes += size
+	c.noteSentLocked(msg)
 	switch msg.Kind {
 	case zab.MessageSnap, zab.MessageAckEpoch, zab.MessageNewLeader:
 		c.out.slow = true
@@ -257,6 +274,7 @@ func (c *quorumConn) take(direct bool) (queue []zab.Message, alive, ok bool) {
 		return nil, false, false
 	}
 	queue, alive = c.out.queue, c.out.alive
+	c.noteTakenLocked()
 	c.out.queue, c.out.bytes = c.spare[:0], 0
 	c.out.slow, c.out.rest, c.out.alive = false, false, false
 	c.spare = nil
@@ -448,8 +466,8 @@ func (c *quorumConn) read() error {
 				return err
 			}
 		}
-		c.m.meter.count(msg)
 		c.counts.takes(msg)
+		c.noteReceived(msg)
 		bytes := messageBytes(msg)
 		c.m.s.steps.message(msg, bytes)
 		owed += bytes

@@ -53,7 +53,7 @@ func (s *Server) runRestore(r *admin.Request) *admin.Response {
 		return refusedAction(http.StatusConflict, "another restore is under way")
 	}
 	defer s.actions.restoring.Store(false)
-	if refused := s.limited(&s.actions.restoreRate, &s.meter.restoresLimited); refused != nil {
+	if refused := s.limited(&s.actions.restoreRate, &s.meter.restoreRateLimited); refused != nil {
 		return refused
 	}
 	began := time.Now()
@@ -68,7 +68,7 @@ func (s *Server) runRestore(r *admin.Request) *admin.Response {
 		}
 		return refusedAction(status, err.Error())
 	}
-	s.meter.restore.add(time.Since(began).Milliseconds())
+	s.meter.restore.Add(time.Since(began).Milliseconds())
 	return &admin.Response{Fields: admin.Object{
 		{Name: "last_zxid", Value: int64(done.zxid)},
 		{Name: "snapshot_zxid", Value: done.from.String()},

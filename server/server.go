@@ -87,6 +87,8 @@ type Server struct {
 	// Of what it returns, ClientAuth, NextProtos and GetConfigForClient do not count: the admin server sets its own.
 	adminTLS func() (*tls.Config, error)
 	reload   func() (Reloaded, error) // that of Options
+	// metricsServer is nil unless Prometheus is served.
+	metricsServer *metricsServer
 
 	conns    connTable
 	steps    stepper
@@ -157,6 +159,9 @@ func New(cfg *conf.Config, opts Options) (*Server, error) {
 		}
 	}
 	s.listenAdmin()
+	if err := s.listenMetrics(); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
 	return s, nil
 }
 
@@ -265,6 +270,9 @@ func (s *Server) start() bool {
 	}
 	if s.admin != nil {
 		s.admin.start()
+	}
+	if s.metricsServer != nil {
+		s.metricsServer.start(s)
 	}
 	if s.cfg.AutopurgePurgeIntervalHours > 0 {
 		s.spawn(s.purgeLoop)
@@ -378,6 +386,9 @@ func (s *Server) Close() error {
 		}
 		if s.member != nil {
 			s.member.close()
+		}
+		if s.metricsServer != nil {
+			s.metricsServer.close()
 		}
 		s.disk.close()
 		s.flush.close()

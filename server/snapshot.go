@@ -144,7 +144,7 @@ func (s *Server) writeSnapshot(snap *znode.Snapshot, stop <-chan struct{}) error
 	began := time.Now()
 	err := s.store.WriteSnapshot(snap.Zxid(), s.pieces(snap, stop))
 	if err == nil {
-		s.meter.snapshot.add(time.Since(began).Milliseconds())
+		s.meter.snapshot.Add(time.Since(began).Milliseconds())
 	}
 	return err
 }

@@ -240,10 +240,7 @@ func (v source) SetTraceMask(mask int64) { v.s.traceMask.Store(mask) }
 func (v source) ResetServer() {
 	v.s.replica.ResetStats()
 	v.s.store.ResetSlowSyncs()
-	v.s.meter.reset()
-	if v.s.member != nil {
-		v.s.member.meter.reset()
-	}
+	v.s.resetMetrics()
 }
 
 // ResetConnections implements [admin.Source].

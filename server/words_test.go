@@ -123,7 +123,7 @@ func TestMntr(t *testing.T) {
 		names = append(names, m[1])
 	}
 	require.Equal(t, []string{"version", "server_state"}, names[:2])
-	first := slices.Index(names, "bytes_received_count")
+	first := slices.Index(names, "add_dead_watcher_stall_time")
 	require.True(t, slices.IsSorted(names[2:first]))
 	require.Equal(t, "avg_dbinittime", names[slices.IndexFunc(names, func(n string) bool { return strings.HasPrefix(n, "avg_d") })])
 	for name, want := range map[string]string{

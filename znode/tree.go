@@ -37,6 +37,9 @@ type Config struct {
 	Auth *Auth
 	// Ahead lets ReadSnapshot work on two goroutines. Nil is one: nothing but speed depends on it.
 	Ahead Ahead
+	// Fired is called, by the goroutine that changes the tree, with the kind of each event that somebody watches for and the
+	// number of those who do. It must not block. Nil is allowed.
+	Fired func(typ wire.EventType, watchers int)
 }
 
 // Tree is the replicated state of a server. One goroutine changes it, under Lock; others read under RLock.
@@ -81,6 +84,7 @@ func NewTree(cfg Config) *Tree {
 // newEmptyTree returns a tree with nothing but a root that snapshots may overwrite.
 func newEmptyTree(cfg Config) *Tree {
 	t := &Tree{cfg: cfg, watches: NewWatches()}
+	t.watches.onFire = cfg.Fired
 	t.index.init(cfg.HashSeed)
 	t.acls.init()
 	t.ephemerals.init()

@@ -1,6 +1,7 @@
 package znode
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 
@@ -180,6 +181,17 @@ func DecodeTxn(payload []byte, fieldBytesMax int, h *TxnHeader, t *Txn) (Digest,
 		return Digest{}, false, fmt.Errorf("transaction %v of type %d: %w", h.Zxid, h.Type, err)
 	}
 	return dig, has, nil
+}
+
+// txnTimeOffset is where a transaction has its time: behind the session, the client's number and the zxid.
+const txnTimeOffset = 8 + 4 + 8
+
+// TxnTime returns the time of an encoded transaction, see TxnHeader.Time; 0 if there is none.
+func TxnTime(payload []byte) int64 {
+	if len(payload) < txnTimeOffset+8 {
+		return 0
+	}
+	return int64(binary.BigEndian.Uint64(payload[txnTimeOffset:]))
 }
 
 // decodeTxnBody reads the body of a transaction, or of an operation within a multi if nested.

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"zabra/wire"
 )
 
 // WatcherID names an attached Watcher. 0 is never one.
@@ -60,6 +62,7 @@ type Watches struct {
 	// recursive counts the watches with mode WatchRecursive: while it is 0, a change need not look at the ancestors.
 	recursive atomic.Int64
 	counts    [watchTables]watchCounts
+	onFire    func(typ wire.EventType, watchers int) // see Config.Fired
 
 	// reached and others hold the watchers of a trigger while it runs, and are kept for the next.
 	reached, others []recipient

@@ -30,6 +30,7 @@ func (w *Watches) NodeDeleted(path []byte, z zxid.Zxid, acl, parentACL *ACLList)
 		return told
 	})
 	if len(w.reached)+len(w.others) > 0 {
+		w.fired(wire.EventNodeDeleted, len(w.reached)+len(w.others))
 		e := NewEvent(wire.EventNodeDeleted, path, z, acl)
 		w.reached = notify(w.reached, e)
 		w.others = notify(w.others, e)
@@ -45,7 +46,15 @@ func (w *Watches) childrenChanged(path []byte, z zxid.Zxid, parentACL *ACLList) 
 func (w *Watches) fire(table WatchTable, typ wire.EventType, path []byte, z zxid.Zxid, acl *ACLList) {
 	w.reached = w.collect(w.reached[:0], table, path)
 	if len(w.reached) > 0 {
+		w.fired(typ, len(w.reached))
 		w.reached = notify(w.reached, NewEvent(typ, path, z, acl))
+	}
+}
+
+// fired tells that an event goes to so many watchers.
+func (w *Watches) fired(typ wire.EventType, watchers int) {
+	if w.onFire != nil {
+		w.onFire(typ, watchers)
 	}
 }
 

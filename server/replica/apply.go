@@ -63,7 +63,8 @@ func (r *Replica) applyEntry(e *zab.Entry) {
 	if !r.cfg.Tree.NoDigest {
 		r.digests.note(e.Zxid, r.Tree().Digest())
 	}
-	r.counters.commits.Add(1)
+	r.noteApplied(&s.h)
+	r.noteWrites(&s.txn)
 	if r.term.leading {
 		r.pending.applied(e.Zxid)
 		r.pending.appliedEphemeral(s.h.ClientID, e.Zxid)
@@ -72,6 +73,8 @@ func (r *Replica) applyEntry(e *zab.Entry) {
 	}
 	if c := r.connOf(e.Origin); c != nil && !c.cut {
 		r.answer(c, e)
+	} else if e.Origin.Conn != 0 && e.Origin.Server == r.id {
+		r.counters.staleReplies.Add(1)
 	}
 	switch s.h.Type {
 	case wire.OpCreateSession:
@@ -122,6 +125,7 @@ func (r *Replica) answer(c *Conn, e *zab.Entry) {
 		}
 		return
 	}
+	r.meter.Commit.Add(r.now.MonoMs - it.recvMs)
 	if r.scratch.h.Type == wire.OpError && r.scratch.txn.Err == wire.CodeSessionMoved {
 		it.silent, it.last = true, true // no client knows this code: the connection ends instead
 	} else {
@@ -136,6 +140,7 @@ func (r *Replica) answer(c *Conn, e *zab.Entry) {
 // dropRest throws away what a client sent behind its last request.
 func (c *Conn) dropRest() {
 	for !c.fifo.empty() {
+		c.r.counters.droppedRequests.Add(1)
 		c.answered(c.fifo.front())
 		c.fifo.pop()
 	}

@@ -86,7 +86,9 @@ type Conn struct {
 		enc   jute.Encoder
 		fin   bool  // close once everything is written
 		class uint8 // of the buffer that the last output needed
-		stats connStats
+		// lastRead is the namespace of the last read.
+		lastRead *Namespace
+		stats    connStats
 	}
 
 	// The rest is the stepping goroutine's.
@@ -385,6 +387,7 @@ func (c *Conn) waitForDrain() Verdict {
 	if c.pending.Load() == 0 && c.waiting.CompareAndSwap(true, false) {
 		return Continue
 	}
+	c.r.counters.readPauses.Add(1)
 	return Wait
 }
 
@@ -448,7 +451,7 @@ func (c *Conn) endReply(op wire.Op, xid int32, z zxid.Zxid, recvMs, nowMs int64)
 		c.out.Unlock()
 		return
 	}
-	s.replied(op, xid, z, size, recvMs, nowMs, c.r.statsGeneration.Load())
+	c.r.meter.replied(op, c.shard, s.replied(op, xid, z, size, recvMs, nowMs, c.r.statsGeneration.Load()))
 	c.boundBacklog(start)
 	c.out.Unlock()
 }
@@ -463,6 +466,7 @@ func (c *Conn) appendFrame(frame []byte) {
 	start := c.out.enc.Len()
 	c.outbox().Raw(frame)
 	c.out.stats.sent++
+	c.out.stats.eventBytes += int64(len(frame))
 	c.boundBacklog(start)
 }
 

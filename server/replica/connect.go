@@ -149,6 +149,7 @@ func (c *Conn) answerConnect(resp wire.ConnectResponse) {
 	e.Int32(0)
 	resp.Encode(e)
 	e.PatchInt32(start, int32(e.Len()-start-4))
+	c.out.stats.replyBytes += int64(e.Len() - start)
 	c.out.stats.sent++
 	c.out.stats.lastOp, c.out.stats.hasOp = wire.OpCreateSession, true
 }

@@ -112,6 +112,7 @@ func (r *Replica) sessionKnown(s zxid.SessionID) bool {
 // serveRevalidate tells a learner whether a session can be taken up there, and binds it to the connection that asks. The
 // answer carries the last proposed transaction: the end of a session that is not valid is among what comes up to it.
 func (r *Replica) serveRevalidate(m *zab.Message) {
+	r.counters.learnerRevalidations.Add(1)
 	h := r.tracker.Get(m.Session)
 	valid := h != nil && h.Touch(r.now.MonoMs)
 	if valid {

@@ -52,6 +52,13 @@ const (
 	// kept for others.
 	itemBufferMin     = 32
 	itemBufferKeptMax = 1024
+	// NamespacesMax is how many namespaces are counted one by one, namespaceBytesMax how long their names may be;
+	// namespaceSlots is the size of the table that finds them, a power of two above that.
+	NamespacesMax     = 64
+	namespaceBytesMax = 128
+	namespaceSlots    = 256
+	// readStatBytes is what a read counts for the stat in its answer, as in ZooKeeper.
+	readStatBytes = 68
 	// hintsTakenMax is how many hints of applied transactions are kept before the others are moved to the front.
 	hintsTakenMax = 8192
 	// outstandingDefault stands for an unset limit of outstanding requests.

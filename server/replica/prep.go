@@ -79,6 +79,7 @@ func (r *Replica) prepWrite(c *Conn, it *item) {
 		it.silent = true // the session ends, or has moved to another connection and goes on there
 		return
 	}
+	r.meter.Prepare.Add(r.now.MonoMs - it.recvMs)
 	w := write{op: it.op, session: h.ID(), cxid: it.xid, body: it.body, ids: it.ids, origin: r.originOf(c, it.seq), conn: c}
 	if it.op == wire.OpCloseSession {
 		c.state.Store(stateClosing)
@@ -92,6 +93,7 @@ func (r *Replica) prepWrite(c *Conn, it *item) {
 // transact makes a transaction of a write of a living session and proposes it. A write that the rules refuse becomes an
 // error transaction: it uses up a zxid like any other. Only what cannot even be read uses none, and false is returned.
 func (r *Replica) transact(w *write, h *session.Handle) bool {
+	r.counters.prepared.Add(1)
 	if w.op == wire.OpCloseSession {
 		h.SetClosing()
 		r.proposeClose(w.session, w.cxid, w.origin)
@@ -256,7 +258,7 @@ func (r *Replica) prepCreate(o *op, req *wire.CreateTTLRequest) (txn znode.Txn, 
 		return txn, wire.CodeNoChildrenForEphemerals
 	}
 	if r.cfg.EnforceQuota && r.Tree().QuotaExceeded(path, 1, int64(len(req.Data))) {
-		return txn, wire.CodeQuotaExceeded
+		return txn, r.overQuota(path)
 	}
 	if !r.fits(o, path, req.Data, acl) {
 		return txn, wire.CodeMarshalling
@@ -391,7 +393,7 @@ func (r *Replica) prepSetData(o *op, path, data []byte, version int32) (txn znod
 	}
 	grown := int64(len(data)) - int64(node.dataBytes)
 	if grown != 0 && r.cfg.EnforceQuota && r.Tree().QuotaExceeded(path, 0, grown) {
-		return txn, wire.CodeQuotaExceeded
+		return txn, r.overQuota(path)
 	}
 	if version != -1 && version != node.stat.Version {
 		return txn, wire.CodeBadVersion

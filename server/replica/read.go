@@ -100,9 +100,10 @@ func (rd *reader) getData() {
 	if req.Watch {
 		rd.watch(znode.TableData, req.Path)
 	}
-	e := rd.header(wire.CodeOK)
-	e.Buffer(rd.tree.Data(n))
+	e, data := rd.header(wire.CodeOK), rd.tree.Data(n)
+	e.Buffer(data)
 	rd.stat(e, n)
+	rd.noteRead(req.Path, len(data))
 }
 
 func (rd *reader) exists() {
@@ -118,6 +119,7 @@ func (rd *reader) exists() {
 	e := rd.header(code)
 	if code == wire.CodeOK {
 		rd.stat(e, n)
+		rd.noteRead(req.Path, 0)
 	}
 }
 
@@ -132,18 +134,21 @@ func (rd *reader) getChildren() {
 		rd.watch(znode.TableChild, req.Path)
 	}
 	e := rd.header(wire.CodeOK)
-	rd.children(e, n)
+	rd.noteRead(req.Path, rd.children(e, n))
 	if rd.op == wire.OpGetChildren2 {
 		rd.stat(e, n)
 	}
 }
 
-func (rd *reader) children(e *jute.Encoder, n znode.Node) {
+// children lists the children of a node, and returns how long their names are together.
+func (rd *reader) children(e *jute.Encoder, n znode.Node) (total int) {
 	e.Count(rd.tree.NumChildren(n))
 	rd.tree.VisitChildren(n, func(name []byte) bool {
 		e.UString(name)
+		total += len(name)
 		return true
 	})
+	return total
 }
 
 func (rd *reader) stat(e *jute.Encoder, n znode.Node) {
@@ -283,12 +288,16 @@ func (rd *reader) readOne(m *wire.MultiOp) wire.MultiResult {
 	res := wire.MultiResult{Op: m.Op}
 	if m.Op == wire.OpGetData {
 		res.Data, res.Stat = rd.tree.Data(n), rd.tree.Stat(n)
+		rd.r.meter.noteRead(m.Path, len(res.Data), new(*Namespace))
 		return res
 	}
+	total := 0
 	res.Children = make([][]byte, 0, rd.tree.NumChildren(n))
 	rd.tree.VisitChildren(n, func(name []byte) bool {
 		res.Children = append(res.Children, name) // the tree's own memory, unchanged under its lock
+		total += len(name)
 		return true
 	})
+	rd.r.meter.noteRead(m.Path, total, new(*Namespace))
 	return res
 }

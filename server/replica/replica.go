@@ -31,6 +31,7 @@ type Replica struct {
 	proposals       proposalSizes
 	statsGeneration atomic.Uint64
 	counters        counters
+	meter           Meter
 	digests         digestLog
 
 	conns struct {
@@ -67,6 +68,8 @@ type Replica struct {
 	toldExpired map[zxid.SessionID][]*Conn
 	dirty       []*Conn
 	taken       []*Conn // spare for the inbox
+	arrived     int     // requests that this step has found
+	lastWritten *Namespace
 	again       []*Conn // have requests that could not be looked at before
 	parked      []*Conn // have writes that wait until the leader has answered others
 	// forwardedBytes are those of the requests, and of the identities with them, that the leader has not answered.
@@ -91,6 +94,8 @@ type Replica struct {
 // counters are read by Stats from any goroutine.
 type counters struct {
 	proposals, commits, expired, digestMismatches, connects, revalidations atomic.Uint64
+
+	applied, learnerRevalidations, prepared, staleRequests, droppedRequests, staleReplies, readPauses atomic.Uint64
 }
 
 // Ready is what the shell has to do after a step. Its slices are valid until the next step.
@@ -236,6 +241,7 @@ func (r *Replica) Serve(now Now) Ready {
 
 // publish gives everybody the status.
 func (r *Replica) publish() {
+	r.noteArrivals()
 	r.out.Status = r.core.Status()
 	r.status.mu.Lock()
 	r.status.Status, r.status.syncs = r.out.Status, r.syncs.waiting

@@ -61,7 +61,7 @@ func (r *Replica) serve(c *Conn) {
 	case c.closed.Load():
 		// What was received is carried out, though nobody will hear of it: a client may send its last request and go.
 		if !c.cut && c.session.Load() != nil {
-			c.takeIn()
+			r.counters.staleRequests.Add(uint64(c.takeIn()))
 			r.prepare(c)
 		}
 		r.forget(c)
@@ -81,13 +81,18 @@ func (r *Replica) serve(c *Conn) {
 	r.drain(c)
 }
 
-// takeIn moves what the reader has put in to the line.
-func (c *Conn) takeIn() {
+// takeIn moves what the reader has put in to the line, and tells how many requests that are.
+func (c *Conn) takeIn() (n int) {
 	c.in.Lock()
 	arrived := c.in.buf
 	c.in.buf = nil
 	c.in.Unlock()
+	if arrived != nil {
+		n = len(arrived.items)
+		c.r.arrived += n
+	}
 	c.fifo.take(arrived)
+	return n
 }
 
 // prepare sets the requests of a connection going, in their order. A write behind a sync waits until the sync is
@@ -169,6 +174,7 @@ func (r *Replica) drain(c *Conn) {
 		case it.kind == itemSync && it.seq > c.proven:
 			return
 		case it.kind == itemRead, it.kind == itemSync:
+			r.meter.InLine.Add(r.now.MonoMs - it.recvMs)
 			r.execute(c, r.Tree(), it.op, it.xid, it.body, it.ids, it.recvMs, r.now)
 		case it.kind == itemReply || it.kind == itemSASL:
 			c.answerKnown(it, r.now.MonoMs)

@@ -57,6 +57,8 @@ type connStats struct {
 	lastRespMs, lastLatMs int64
 	lat                   latency
 	countedSent           int64 // how much of sent is in serverOut
+	// replyBytes and eventBytes are what was sent, since the connection was opened.
+	replyBytes, eventBytes int64
 }
 
 // sync starts the server-wide counters anew if they were reset since the last call.
@@ -71,10 +73,11 @@ func (s *connStats) sync(gen uint64) {
 	s.countedSent = s.sent
 }
 
-func (s *connStats) replied(op wire.Op, xid int32, z zxid.Zxid, size int, recvMs, nowMs int64, gen uint64) {
+func (s *connStats) replied(op wire.Op, xid int32, z zxid.Zxid, size int, recvMs, nowMs int64, gen uint64) (lat int64) {
 	s.sync(gen)
 	s.sent++
-	lat := max(nowMs-recvMs, 0)
+	s.replyBytes += int64(size)
+	lat = max(nowMs-recvMs, 0)
 	s.lat.add(lat)
 	s.serverLatency.add(lat)
 	s.lastOp, s.hasOp = op, true
@@ -87,6 +90,7 @@ func (s *connStats) replied(op wire.Op, xid int32, z zxid.Zxid, size int, recvMs
 		s.minSize = size
 	}
 	s.maxSize = max(s.maxSize, size)
+	return lat
 }
 
 func (c *Conn) countReceived() {
@@ -105,13 +109,22 @@ type totals struct {
 	last    int
 	min     int
 	max     int
+	// replyBytes and eventBytes do not begin anew.
+	replyBytes, eventBytes int64
+}
+
+// sync starts the totals anew if the statistics were reset since the last call.
+func (t *totals) sync(gen uint64) {
+	if t.gen != gen {
+		*t = totals{gen: gen, replyBytes: t.replyBytes, eventBytes: t.eventBytes}
+	}
 }
 
 func (t *totals) add(s *connStats, gen uint64) {
-	if t.gen != gen {
-		*t = totals{gen: gen}
-	}
+	t.sync(gen)
 	s.sync(gen)
+	t.replyBytes += s.replyBytes
+	t.eventBytes += s.eventBytes
 	t.in += s.serverIn
 	t.out += s.serverOut
 	t.lat.merge(s.serverLatency)
@@ -142,6 +155,15 @@ type Stats struct {
 	Proposals, Commits, ExpiredSessions       uint64
 	DigestMismatches                          uint64
 	SessionRequests, Revalidations            uint64
+	// Since the start, like those before: transactions applied, in any role; sessions that learners asked the leader about;
+	// writes of which a transaction was to be made; requests of connections that were closed when their turn came, requests
+	// that were thrown away with their connection, transactions whose client had gone; and how often a connection was not
+	// read because too much was in process.
+	Applied, LearnerRevalidations, Prepared      uint64
+	StaleRequests, DroppedRequests, StaleReplies uint64
+	ReadPauses                                   uint64
+	// ReplyBytes and EventBytes are what was sent to clients since the start.
+	ReplyBytes, EventBytes int64
 	// Sizes of the transactions that were proposed here since the server's statistics were reset; -1 before any.
 	LastProposalBytes, MinProposalBytes, MaxProposalBytes int
 	// PendingSyncs counts the syncs, of clients here and of learners, that wait for the proof that the leader leads.
@@ -180,9 +202,7 @@ func (r *Replica) Stats() Stats {
 	gen := r.statsGeneration.Load()
 	r.conns.mu.Lock()
 	sum := r.conns.gone
-	if sum.gen != gen {
-		sum = totals{gen: gen}
-	}
+	sum.sync(gen)
 	for _, c := range r.conns.byGen { // order: sums do not depend on it
 		c.out.Lock()
 		sum.add(&c.out.stats, gen)
@@ -201,6 +221,10 @@ func (r *Replica) Stats() Stats {
 		DigestMismatches: r.counters.digestMismatches.Load(),
 		SessionRequests:  r.counters.connects.Load(),
 		Revalidations:    r.counters.revalidations.Load(),
+		Applied:          r.counters.applied.Load(), LearnerRevalidations: r.counters.learnerRevalidations.Load(),
+		Prepared: r.counters.prepared.Load(), StaleRequests: r.counters.staleRequests.Load(),
+		DroppedRequests: r.counters.droppedRequests.Load(), StaleReplies: r.counters.staleReplies.Load(),
+		ReadPauses: r.counters.readPauses.Load(), ReplyBytes: sum.replyBytes, EventBytes: sum.eventBytes,
 	}
 	if sum.max > 0 {
 		s.LastResponseBytes, s.MinResponseBytes, s.MaxResponseBytes = sum.last, sum.min, sum.max
@@ -221,8 +245,11 @@ func (r *Replica) Stats() Stats {
 	return s
 }
 
-// ResetStats starts the server's packet and latency statistics anew (srst).
-func (r *Replica) ResetStats() { r.statsGeneration.Add(1) }
+// ResetStats starts the server's packet and latency statistics anew, and a new period of the meter (srst).
+func (r *Replica) ResetStats() {
+	r.statsGeneration.Add(1)
+	r.meter.reset()
+}
 
 // ConnInfo is the state of one connection at one moment, for the operator.
 type ConnInfo struct {

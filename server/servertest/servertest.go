@@ -112,6 +112,9 @@ func newServer(t testing.TB, opts []Option) *Server {
 // Addr returns the address of the client port. It stays the same for the life of the test.
 func (s *Server) Addr() string { return s.addr }
 
+// MetricsAddr returns where the running server serves /metrics, which it does with metricsProvider.className only.
+func (s *Server) MetricsAddr() string { return s.running.MetricsAddr().String() }
+
 // DataDir returns the directory that holds snapshots and logs.
 func (s *Server) DataDir() string { return s.dataDir }
 

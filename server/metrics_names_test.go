@@ -1,0 +1,127 @@
+package server_test
+
+import "strings"
+
+// The names of ZooKeeper 3.9, as far as they have no label, by what mntr does with them.
+
+// zkGauges are those of every server.
+var zkGauges = strings.Fields(`
+	approximate_data_size auth_failed_count avg_latency connection_drop_probability ephemerals_count global_sessions
+	last_client_response_size local_sessions max_client_response_size max_file_descriptor_count max_latency
+	min_client_response_size min_latency non_mtls_local_conn_count non_mtls_remote_conn_count num_alive_connections
+	open_file_descriptor_count outstanding_requests outstanding_tls_handshake packets_received packets_sent uptime
+	watch_count znode_count`)
+
+// zkLeaderGauges are those of a leader; every member of an ensemble has quorum_size, too.
+var zkLeaderGauges = strings.Fields(`
+	last_proposal_size leader_uptime learners max_proposal_size min_proposal_size pending_syncs synced_followers
+	synced_non_voting_followers synced_observers`)
+
+// zkCounters are those of every server.
+var zkCounters = strings.Fields(`
+	add_dead_watcher_stall_time bytes_received_count cnxn_closed_without_zk_server_running commit_count
+	connection_drop_count connection_rejected connection_request_count connection_revalidate_count dead_watchers_cleared
+	dead_watchers_queued diff_count digest_mismatches_count ensemble_auth_fail ensemble_auth_skip ensemble_auth_success
+	insecure_admin_count large_requests_rejected learner_commit_received_count learner_proposal_received_count
+	looking_count outstanding_changes_queued outstanding_changes_removed prep_processor_request_queued proposal_count
+	quit_leading_due_to_disloyal_voter request_commit_queued request_throttle_wait_count
+	requests_not_forwarded_to_commit_processor response_bytes response_packet_cache_hits response_packet_cache_misses
+	response_packet_get_children_cache_hits response_packet_get_children_cache_misses restore_error_count
+	restore_rate_limited_count revalidate_count sessionless_connections_expired
+	skip_learner_request_to_next_processor_count snap_count snapshot_error_count snapshot_rate_limited_count
+	stale_replies stale_requests stale_requests_dropped stale_sessions_expired sync_processor_request_queued
+	throttled_ops tls_handshake_exceeded unrecoverable_error_count unsuccessful_handshake watch_bytes`)
+
+// zkBasic are the summaries without percentiles, zkPercentile those with.
+var zkBasic = strings.Fields(`
+	commit_commit_proc_req_queued commit_process_time concurrent_request_processing_in_commit_processor
+	connection_token_deficit dbinittime election_time follower_sync_time fsynctime inflight_diff_count
+	inflight_snap_count leader_unavailable_time learner_request_processor_queue_size netty_queued_buffer_capacity
+	node_changed_watch_count node_children_watch_count node_created_watch_count node_deleted_watch_count
+	observer_sync_time pending_session_queue_size prep_process_time prep_processor_queue_size proposal_process_time
+	read_commit_proc_issued read_commit_proc_req_queued reads_after_write_in_session_queue
+	reads_issued_from_session_queue requests_in_session_queue restore_time session_queues_drained snapshottime
+	socket_closing_time startup_snap_load_time startup_txns_load_time startup_txns_loaded sync_process_time
+	sync_processor_batch_size sync_processor_queue_size time_waiting_empty_pool_in_commit_processor_read_ms
+	unavailable_time write_batch_time_in_commit_processor write_commit_proc_issued write_commit_proc_req_queued`)
+
+// zkPercentile are the summaries with percentiles.
+var zkPercentile = strings.Fields(`
+	close_session_prep_time commit_propagation_latency dead_watchers_cleaner_latency jvm_pause_time_ms
+	local_write_committed_time_ms om_commit_process_time_ms om_proposal_process_time_ms prep_processor_queue_time_ms
+	propagation_latency proposal_ack_creation_latency proposal_latency quorum_ack_latency read_commitproc_time_ms
+	read_final_proc_time_ms readlatency request_throttle_queue_time_ms server_write_committed_time_ms
+	sync_processor_queue_and_flush_time_ms sync_processor_queue_flush_time_ms sync_processor_queue_time_ms updatelatency
+	write_commitproc_time_ms write_final_proc_time_ms`)
+
+// zkLabelled have a label: a namespace or the id of a server.
+var zkLabelled = strings.Fields(`
+	ack_latency learner_handler_qp_size learner_handler_qp_time_ms quota_bytes_limit_per_namespace
+	quota_bytes_usage_per_namespace quota_count_limit_per_namespace quota_count_usage_per_namespace
+	quota_exceeded_error_per_namespace read_per_namespace write_per_namespace`)
+
+// What others ask Prometheus for.
+
+// grafana10465 is the dashboard 10465 of grafana.com, "ZooKeeper by Prometheus".
+var grafana10465 = strings.Fields(`
+	ack_latency_sum add_dead_watcher_stall_time approximate_data_size avg_latency bytes_received_count
+	close_session_prep_time_sum commit_commit_proc_req_queued_sum commit_count commit_process_time_sum
+	commit_propagation_latency_sum concurrent_request_processing_in_commit_processor_sum connection_drop_count
+	connection_drop_probability connection_rejected connection_request_count connection_token_deficit_sum dbinittime
+	dbinittime_count dbinittime_sum dead_watchers_cleaner_latency_sum dead_watchers_cleared dead_watchers_queued
+	diff_count digest_mismatches_count election_time election_time_count election_time_sum ensemble_auth_fail
+	ensemble_auth_skip ensemble_auth_success ephemerals_count follower_sync_time_sum fsynctime fsynctime_count
+	fsynctime_sum global_sessions jvm_classes_loaded jvm_gc_collection_seconds_sum jvm_memory_pool_bytes_used
+	jvm_pause_time_ms_sum jvm_threads_current jvm_threads_deadlocked jvm_threads_state last_client_response_size
+	last_proposal_size leader_uptime learner_commit_received_count learner_handler_qp_size_sum learners local_sessions
+	local_write_committed_time_ms_sum looking_count max_client_response_size max_latency max_proposal_size
+	min_client_response_size min_latency min_proposal_size node_changed_watch_count_sum node_children_watch_count_sum
+	node_created_watch_count_sum node_deleted_watch_count_sum num_alive_connections om_commit_process_time_ms_sum
+	om_proposal_process_time_ms_sum open_file_descriptor_count outstanding_changes_queued outstanding_changes_removed
+	outstanding_requests outstanding_tls_handshake packets_received packets_sent pending_session_queue_size_sum
+	prep_process_time_sum prep_processor_queue_size_sum prep_processor_queue_time_ms_sum prep_processor_request_queued
+	propagation_latency_sum proposal_ack_creation_latency proposal_count proposal_latency_sum
+	quit_leading_due_to_disloyal_voter quorum_ack_latency_sum quorum_size read_commit_proc_issued_sum
+	read_commit_proc_req_queued_sum read_commitproc_time_ms_sum read_final_proc_time_ms_sum read_per_namespace_sum
+	readlatency_sum reads_after_write_in_session_queue_sum reads_issued_from_session_queue_sum request_commit_queued
+	requests_in_session_queue_sum response_packet_cache_hits response_packet_cache_misses
+	response_packet_get_children_cache_hits response_packet_get_children_cache_misses revalidate_count
+	server_write_committed_time_ms_sum session_queues_drained_sum sessionless_connections_expired snap_count
+	snapshottime_count snapshottime_sum stale_sessions_expired startup_snap_load_time startup_snap_load_time_count
+	startup_snap_load_time_sum startup_txns_loaded startup_txns_loaded_count startup_txns_loaded_sum
+	sync_process_time_sum sync_processor_batch_size_sum sync_processor_queue_flush_time_ms_sum
+	sync_processor_queue_size_sum sync_processor_request_queued synced_non_voting_followers synced_observers
+	time_waiting_empty_pool_in_commit_processor_read_ms_sum tls_handshake_exceeded unrecoverable_error_count
+	updatelatency_sum uptime watch_count write_batch_time_in_commit_processor_sum write_commit_proc_issued_sum
+	write_commit_proc_req_queued_sum write_commitproc_time_ms_sum write_final_proc_time_ms_sum write_per_namespace_sum
+	znode_count`)
+
+// grafanaObservLib is the dashboard of the zookeeper-observ-lib of Grafana, with its panels for the Java machine.
+var grafanaObservLib = strings.Fields(`
+	avg_latency jvm_buffer_pool_capacity_bytes jvm_buffer_pool_used_bytes jvm_classes_loaded
+	jvm_gc_collection_seconds_count jvm_gc_collection_seconds_sum jvm_memory_bytes_committed jvm_memory_bytes_max
+	jvm_memory_bytes_used jvm_memory_pool_allocated_bytes_total jvm_memory_pool_bytes_committed
+	jvm_memory_pool_bytes_max jvm_memory_pool_bytes_used jvm_threads_current jvm_threads_daemon jvm_threads_deadlocked
+	jvm_threads_peak jvm_threads_state leader_uptime max_latency min_latency num_alive_connections outstanding_requests
+	process_cpu_seconds_total process_max_fds process_open_fds process_resident_memory_bytes process_start_time_seconds
+	quorum_size watch_count znode_count`)
+
+// manualAlerts are the alert rules of the ZooKeeper manual.
+var manualAlerts = strings.Fields(`
+	approximate_data_size avg_latency election_time_count fsynctime_sum jvm_memory_bytes_max jvm_memory_bytes_used
+	num_alive_connections open_file_descriptor_count snapshottime_sum up watch_count znode_count`)
+
+// otherBoards are what else is common on public dashboards.
+var otherBoards = strings.Fields(`
+	commit_count jvm_gc_collection_seconds_count jvm_memory_pool_bytes_used jvm_pause_time_ms_sum proposal_count
+	quorum_size snap_count synced_followers synced_observers`)
+
+// notExported are the names that others ask for and that there are not.
+var notExported = map[string]string{
+	"up":                             "Prometheus makes it itself",
+	"jvm_classes_loaded":             "Go loads no classes",
+	"jvm_buffer_pool_capacity_bytes": "Go has no direct buffers",
+	"jvm_buffer_pool_used_bytes":     "Go has no direct buffers",
+	"jvm_threads_daemon":             "goroutines are all of one kind",
+	"jvm_threads_peak":               "Go keeps no such number",
+}
