@@ -39,6 +39,7 @@ func (l *loader) complete() {
 	}
 	c.Throttle.Sessions.complete()
 	l.remarks()
+	l.remarksOfTLS()
 }
 
 // completeCatchUp bounds what learners are brought up to date with. A standalone server has none.
@@ -69,7 +70,7 @@ func (l *loader) remarks() {
 	if c.Set("admin.enableServer") && c.Admin.Enabled {
 		l.warn(c.sources["admin.enableServer"], "admin.enableServer", "%s, nothing listens on port %d", noAdmin, c.Admin.Port)
 	}
-	if c.ClientPort == Unset {
+	if c.ClientPort == Unset && c.Security.SecureClientPort == Unset {
 		l.warn(source{file: c.Path}, "", "clientPort is not set: the server listens on nothing")
 	}
 	if c.SkipACL {
@@ -122,7 +123,7 @@ func (c *Config) check() (faults []Fault) {
 	wrong(c.SnapshotCompression != "" && c.SnapshotCompression != "gz" && c.SnapshotCompression != "snappy", "snapshot.compression.method", "%q is not gz or snappy", c.SnapshotCompression)
 	wrong(c.ContainerCheckIntervalMs < 1, "znode.container.checkIntervalMs", "%d is less than 1", c.ContainerCheckIntervalMs)
 	wrong(c.ContainerMaxPerMinute < 1, "znode.container.maxPerMinute", "%d is less than 1", c.ContainerMaxPerMinute)
-	return slices.Concat(faults, c.checkSecurity(), c.checkEnsemble())
+	return slices.Concat(faults, c.checkSecurity(), c.checkTLS(), c.checkEnsemble())
 }
 
 // checkSecurity finds demands for a security that is not switched on, as ZooKeeper does.

@@ -16,9 +16,16 @@ type meter struct {
 	closedNotServing   atomic.Int64
 	unrecoverable      atomic.Int64
 	snapshotErrors     atomic.Int64
-	fsync              summary // ms
-	batch              summary // transactions per sync
-	snapshot           summary // ms
+	// Of TLS with clients. nonMTLSLocal and nonMTLSRemote are connections without a certificate, from this machine and others.
+	unsuccessfulHandshake, tlsHandshakeExceeded, nonMTLSLocal, nonMTLSRemote atomic.Int64
+	// authFailed counts clients that were not who they had to be.
+	authFailed atomic.Int64
+	fsync      summary // ms
+	batch      summary // transactions per sync
+	snapshot   summary // ms
+
+	// outstandingTLSHandshakes are under way at the moment.
+	outstandingTLSHandshakes atomic.Int64
 
 	// Fixed at the start.
 	recoverMs int64
@@ -30,7 +37,7 @@ type meter struct {
 // reset is srst. The facts of the start stay.
 func (m *meter) reset() {
 	for _, n := range []*atomic.Int64{&m.bytesIn, &m.words, &m.wordsAnswered, &m.rejected, &m.sessionlessExpired, &m.closedNotServing,
-		&m.unrecoverable, &m.snapshotErrors} {
+		&m.unrecoverable, &m.snapshotErrors, &m.unsuccessfulHandshake, &m.tlsHandshakeExceeded, &m.nonMTLSLocal, &m.nonMTLSRemote, &m.authFailed} {
 		n.Store(0)
 	}
 	for _, s := range []*summary{&m.fsync, &m.batch, &m.snapshot} {

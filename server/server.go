@@ -77,6 +77,9 @@ type Server struct {
 	replica    *replica.Replica
 	listener   *net.TCPListener // nil when no client port is configured
 	member     *member          // nil for a standalone server
+	// secureListener is the client port with TLS, nil without one.
+	secureListener *net.TCPListener
+	tls            encryption
 
 	conns    connTable
 	steps    stepper
@@ -139,9 +142,7 @@ func New(cfg *conf.Config, opts Options) (*Server, error) {
 	if cfg.Ensemble != nil {
 		var err error
 		if s.member, err = newMember(s); err != nil {
-			if s.listener != nil {
-				s.listener.Close()
-			}
+			s.closeListeners()
 			return nil, errors.Join(err, s.store.Close())
 		}
 	}
@@ -154,6 +155,14 @@ func (s *Server) Addr() net.Addr {
 		return nil
 	}
 	return s.listener.Addr()
+}
+
+// SecureAddr returns the address of the client port with TLS, nil if there is none.
+func (s *Server) SecureAddr() net.Addr {
+	if s.secureListener == nil {
+		return nil
+	}
+	return s.secureListener.Addr()
 }
 
 // Stats is the state of a server at one moment.
@@ -245,8 +254,9 @@ func (s *Server) start() bool {
 	for range min(runtime.GOMAXPROCS(0), flushersMax) {
 		s.spawn(s.flushLoop)
 	}
-	if s.listener != nil {
-		s.spawn(s.acceptLoop)
+	s.acceptLoops()
+	if s.pollsCerts() {
+		s.spawn(s.certLoop)
 	}
 	if s.member != nil {
 		s.member.start()
@@ -274,9 +284,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		return nil
 	}
 	s.log.Info("shutting down", zap.Int("connections", s.conns.len()))
-	if s.listener != nil {
-		s.listener.Close()
-	}
+	s.closeListeners()
 	drainErr := s.drain(ctx)
 	if err := s.Close(); err != nil {
 		return err
@@ -352,9 +360,7 @@ func (s *Server) Close() error {
 		close(s.quit)
 		s.steps.end()
 		s.drainOnce.Do(func() { close(s.draining) })
-		if s.listener != nil {
-			s.listener.Close()
-		}
+		s.closeListeners()
 		for _, c := range s.conns.seal() {
 			c.abort()
 		}
