@@ -239,10 +239,10 @@ func TestSecureRefusals(t *testing.T) {
 	require.EqualValues(t, 1, s.TLSCounts().Unsuccessful)
 }
 
-// drop hands on what is written byte by byte.
-type drop struct{ net.Conn }
+// byByte hands on what is written byte by byte.
+type byByte struct{ net.Conn }
 
-func (d drop) Write(b []byte) (n int, err error) {
+func (d byByte) Write(b []byte) (n int, err error) {
 	for i := range b {
 		if _, err = d.Conn.Write(b[i : i+1]); err != nil {
 			return i, err
@@ -259,7 +259,7 @@ func TestSlowHandshakes(t *testing.T) {
 	config := s.client("slow")
 	config.ServerName = "127.0.0.1"
 	c, err := client.Dial(t.Context(), "", client.Options{Dial: func(context.Context, string, string) (net.Conn, error) {
-		return tls.Client(drop{nc}, config), nil
+		return tls.Client(byByte{nc}, config), nil
 	}})
 	require.NoError(t, err)
 	t.Cleanup(c.Abandon)
@@ -327,9 +327,9 @@ func TestLimitsOfBothPorts(t *testing.T) {
 func TestX509(t *testing.T) {
 	s := startSecure(t, func(cfg *conf.Config) {
 		cfg.Security.Client.ClientAuth = "want"
-		cfg.Security.X509SuperUser = `O=Zabra\, Tests,CN=root`
+		cfg.Security.X509SuperUser = `CN=root,O=Zabra\, Tests`
 	})
-	const alice = `O=Zabra\, Tests,CN=alice`
+	const alice = `CN=alice,O=Zabra\, Tests`
 	a, b, root, nobody := s.open(s.SecureAddr(), s.client("alice")), s.open(s.SecureAddr(), s.client("bob")), s.open(s.SecureAddr(), s.client("root")), s.open(s.SecureAddr(), s.client(""))
 	who, err := a.WhoAmI(t.Context())
 	require.NoError(t, err)
