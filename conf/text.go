@@ -12,7 +12,7 @@ var (
 		electionAlg peerType`)
 	// ensembleOnly are those that a standalone server makes no use of.
 	ensembleOnly = names(`initLimit syncLimit connectToLearnerMasterLimit cnxTimeout electionPortBindRetry quorumListenOnAllIPs
-		commitLogCount snapshotSizeFactor`)
+		commitLogCount snapshotSizeFactor sslQuorum portUnification`)
 )
 
 // inForce tells whether the key changes anything in a server with this configuration.

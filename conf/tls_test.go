@@ -41,7 +41,7 @@ func TestSettingsOfTLS(t *testing.T) {
 	require.Equal(t, 7, c.Security.HandshakesMax)
 	require.True(t, c.Security.EarlyDrop)
 	require.Equal(t, "CN=admin", c.Security.X509SuperUser)
-	require.Contains(t, c.String(), "\nX509AuthenticationProvider.superUser=CN\\=admin\n")
+	require.Contains(t, c.String(), "\nX509AuthenticationProvider.superUser=CN=admin\n")
 
 	plain := mustParse(t, base+"clientPort=1\nauthProvider.1="+X509Provider, nil)
 	require.False(t, plain.ClientTLS())
