@@ -39,6 +39,7 @@ func (l *loader) complete() {
 	}
 	c.Throttle.Sessions.complete()
 	l.remarks()
+	l.remarksOfTLS()
 }
 
 // completeCatchUp bounds what learners are brought up to date with. A standalone server has none.
@@ -66,7 +67,7 @@ func (l *loader) remarks() {
 			l.warn(c.sources[dir.key], dir.key, "%s is relative. Prepend ./ to indicate that you're sure!", shown(dir.path))
 		}
 	}
-	if c.ClientPort == Unset {
+	if c.ClientPort == Unset && c.Security.SecureClientPort == Unset {
 		l.warn(source{file: c.Path}, "", "clientPort is not set: the server listens on nothing")
 	}
 	if c.SkipACL {
@@ -119,7 +120,7 @@ func (c *Config) check() (faults []Fault) {
 	wrong(c.SnapshotCompression != "" && c.SnapshotCompression != "gz" && c.SnapshotCompression != "snappy", "snapshot.compression.method", "%q is not gz or snappy", c.SnapshotCompression)
 	wrong(c.ContainerCheckIntervalMs < 1, "znode.container.checkIntervalMs", "%d is less than 1", c.ContainerCheckIntervalMs)
 	wrong(c.ContainerMaxPerMinute < 1, "znode.container.maxPerMinute", "%d is less than 1", c.ContainerMaxPerMinute)
-	return slices.Concat(faults, c.checkSecurity(), c.checkEnsemble())
+	return slices.Concat(faults, c.checkSecurity(), c.checkTLS(), c.checkEnsemble())
 }
 
 // checkSecurity finds demands for a security that is not switched on, as ZooKeeper does.

@@ -152,7 +152,7 @@ func TestFaults(t *testing.T) {
 		{"peer type", base + "peerType=foo", "zoo.cfg:2: peerType: Unrecognised peertype: foo"},
 		{"fieldless boolean", base + "sslQuorum=1", "zoo.cfg:2: sslQuorum: Invalid option 1 for sslQuorum. Choose 'true' or 'false.'"},
 		{"fieldless number", base + "observerMasterPort=x", `zoo.cfg:2: observerMasterPort: For input string: "x"`},
-		{"secure port", base + "secureClientPort=2281", "zoo.cfg:2: secureClientPort: TLS is not supported by this version: refusing to start without the secure port"},
+		{"secure port no number", base + "secureClientPort=x", `zoo.cfg:2: secureClientPort: For input string: "x"`},
 		{"sasl required", base + "sessionRequireClientSASLAuth=true", "zoo.cfg:2: sessionRequireClientSASLAuth: SASL is not supported by this version: refusing to serve clients without the authentication that is required"},
 		{"enforced auth", base + "enforce.auth.enabled=true\nenforce.auth.schemes=digest", "zoo.cfg:2: enforce.auth.enabled: enforced authentication is not supported by this version: refusing to serve clients without it"},
 		{"connection factory", base + "serverCnxnFactory=com.example.Mine", "zoo.cfg:2: serverCnxnFactory: Couldn't instantiate com.example.Mine"},
@@ -215,7 +215,7 @@ admin.portUnification=false
 	require.Empty(t, silent.Warnings)
 
 	loud := mustParse(t, base+`clientPort=1
-ssl.keyStore.password=hunter2
+ssl.keyStore.location=/k.jks
 authProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider
 audit.enable=true
 connection_throttle_tokens=5
@@ -224,7 +224,7 @@ sslQuorum=true
 admin.enableServer=true
 `, nil)
 	require.Equal(t, []string{
-		"zoo.cfg:3: ssl.keyStore.password: no effect: TLS is not supported by this version",
+		"zoo.cfg:3: ssl.keyStore.location: no effect: neither secureClientPort nor client.portUnification says that clients use TLS",
 		"zoo.cfg:4: authProvider.1: no effect: this auth scheme is not supported by this version, clients that use it are refused",
 		"zoo.cfg:5: audit.enable: no effect: no audit log is written by this version",
 		"zoo.cfg:6: connection_throttle_tokens: no effect: new sessions are not throttled by this version",

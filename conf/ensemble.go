@@ -251,8 +251,6 @@ func (c *Config) checkSize() []Fault {
 	return []Fault{{Key: "", Text: text}}
 }
 
-const noServerTLS = "TLS between servers is not supported by this version"
-
 // amongServers judges keys without a field that mean something in an ensemble only. concerns is false for all others.
 func amongServers(key, value string) (remark string, concerns bool, err error) {
 	if err := refusalAmongServers(key, value); err != nil {
@@ -260,8 +258,6 @@ func amongServers(key, value string) (remark string, concerns bool, err error) {
 	}
 	on, off := strings.EqualFold(value, "true"), strings.EqualFold(value, "false")
 	switch {
-	case key == "portUnification" && on, key == "sslQuorumReloadCertFiles" && on:
-		return "no effect: " + noServerTLS, true, nil
 	case key == "observerMasterPort" && strings.Trim(value, "+-0") != "":
 		return "no effect: observers learn from the leader in this version", true, nil
 	case key == "leaderServes" && value == "no":
@@ -283,15 +279,13 @@ func amongServers(key, value string) (remark string, concerns bool, err error) {
 	case strings.HasPrefix(key, "leader."), strings.HasPrefix(key, "learner."):
 		return "no effect: this version has no such setting of leaders and learners", true, nil
 	}
-	return "", strings.HasPrefix(key, "quorum.auth.") || key == "sslQuorum", nil
+	return "", strings.HasPrefix(key, "quorum.auth."), nil
 }
 
 // refusalAmongServers is refusal for what matters in an ensemble only.
 func refusalAmongServers(key, value string) error {
 	on, off := strings.EqualFold(value, "true"), strings.EqualFold(value, "false")
 	switch {
-	case key == "sslQuorum" && on:
-		return fmt.Errorf("%s: refusing to talk to the other servers in the clear", noServerTLS)
 	case key == "quorum.auth.enableSasl" && on:
 		return errors.New("SASL between servers is not supported by this version: refusing to trust the other servers without it")
 	case key == "db.autocreate" && off:

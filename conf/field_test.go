@@ -91,13 +91,16 @@ func TestFilesOfTheField(t *testing.T) {
 	}
 }
 
-// TestEncryptedFileOfTheField: what asks for encryption is refused, line by line, and for nothing else.
+// TestEncryptedFileOfTheField: what asks for encryption is understood.
 func TestEncryptedFileOfTheField(t *testing.T) {
-	_, err := loadField(t, "strimzi.cfg", "1", "-Dzookeeper.skipACL=yes -Dzookeeper.electionPortBindRetry=0", nil)
-	var e *Error
-	require.ErrorAs(t, err, &e)
-	require.Equal(t, []string{
-		"strimzi.cfg:8: secureClientPort: TLS is not supported by this version: refusing to start without the secure port",
-		"strimzi.cfg:9: sslQuorum: TLS between servers is not supported by this version: refusing to talk to the other servers in the clear",
-	}, texts(e.Faults))
+	c, err := loadField(t, "strimzi.cfg", "1", "-Dzookeeper.skipACL=yes -Dzookeeper.electionPortBindRetry=0", nil)
+	require.NoError(t, err)
+	require.True(t, c.ClientTLS())
+	require.True(t, c.ServerTLS())
+	require.Equal(t, ":2181", c.SecureClientAddr())
+	require.Equal(t, "127.0.0.1:12181", c.ClientAddr(), "the port of the server's own line stays a plain one")
+	require.Equal(t, Store{Location: "/tmp/zookeeper/cluster.keystore.p12", Password: "changeit", Type: "PKCS12"}, c.Security.Quorum.KeyStore)
+	for _, w := range texts(c.Warnings) {
+		require.NotContains(t, w, "ssl")
+	}
 }

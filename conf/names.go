@@ -13,8 +13,7 @@ import (
 // do here.
 var inert = names(`
 	nio.numSelectorThreads nio.numWorkerThreads nio.directBufferBytes nio.shutdownTimeout
-	netty.advancedFlowControl.enabled netty.server.outstandingHandshake.limit
-	netty.server.earlyDropSecureConnectionHandshakes
+	netty.advancedFlowControl.enabled ssl.sslProvider
 	intBufferStartingSizeBytes maxResponseCacheSize maxGetChildrenResponseCacheSize
 	commitProcessor.numWorkerThreads commitProcessor.maxReadBatchSize commitProcessor.maxCommitBatchSize
 	commitProcessor.shutdownTimeout request_throttler.shutdownTimeout
@@ -22,12 +21,12 @@ var inert = names(`
 	maxInProcessingDeadWatchers bitHashCacheSize pathStats. messageTracker.
 	flushDelay maxBatchSize maxWriteQueuePollTime db.autocreate enableEagerACLCheck
 	metricsProvider. jvm.pause.monitor jvm.pause.sleep.time.ms jvm.pause.info-threshold.ms jvm.pause.warn-threshold.ms
-	fips-mode kinit security.auth_to_local kerberos. requireKerberosConfig
+	kinit security.auth_to_local kerberos. requireKerberosConfig
 	quorum.cnxn.threads.size observerMasterPort syncEnabled observer.
 	localSessionsEnabled localSessionsUpgradingEnabled oraclePath group* weight*
 	multiAddress.reachabilityCheckEnabled multiAddress.reachabilityCheckTimeoutMs
 	quorumCnxnTimeoutMs tcpKeepAlive fastleader. leaderServes leader. learner.
-	leaderConnectDelayDuringRetryMs observerMaster. forceSnapshotSync portUnification sslQuorumReloadCertFiles
+	leaderConnectDelayDuringRetryMs observerMaster. forceSnapshotSync
 	forward_learner_requests_to_commit_processor_disabled follower.
 	console.threshold log.dir log.file log.threshold log.maxfilesize log.maxbackupindex
 	tracelog.dir tracelog.file auditlog. jmx.log4j.disable
@@ -35,7 +34,6 @@ var inert = names(`
 `)
 
 const (
-	noTLS      = "TLS is not supported by this version"
 	noSASL     = "SASL is not supported by this version"
 	noThrottle = "requests are not throttled by this version; it stops reading from clients at globalOutstandingLimit"
 	noLarge    = "large requests are not counted against a byte budget by this version"
@@ -55,11 +53,6 @@ var unsupported = map[string]string{
 	"connection_throttle_*":          "new sessions are not throttled by this version",
 	"audit.enable":                   "no audit log is written by this version",
 	"audit.impl.class":               "no audit log is written by this version",
-	"ssl.":                           noTLS,
-	"client.portUnification":         noTLS + ", the client port is plain",
-	"client.certReload":              noTLS,
-	"secureClientPort":               noTLS,
-	"secureClientPortAddress":        noTLS,
 	"sasl.":                          noSASL,
 	"java.security.auth.":            noSASL,
 	"superUser":                      noSASL + ", nobody gets these rights",
@@ -68,13 +61,11 @@ var unsupported = map[string]string{
 	"letAnySaslUserDoX":              noSASL + ", nobody gets these rights",
 	"allowSaslFailedClients":         noSASL,
 	"sessionRequireClientSASLAuth":   noSASL + ", and none is required",
-	"X509AuthenticationProvider.":    noTLS + ", nobody gets these rights",
 	"IPAuthenticationProvider.":      "the address of a request is that of its connection in this version",
 	"enforce.auth.enabled":           "no authentication is enforced",
 	"enforce.auth.schemes":           "no authentication is enforced",
 	"ensembleAuthName":               "the auth scheme ensemble is not supported by this version",
 	"authProvider.":                  "this auth scheme is not supported by this version, clients that use it are refused",
-	"sslQuorum":                      noPeers,
 	"quorum.auth.":                   noPeers,
 }
 
@@ -82,10 +73,14 @@ var unsupported = map[string]string{
 // with is refused here, too. A -D of that name means nothing.
 var strictIntegers = names(`quorum.cnxn.threads.size`)
 
-// builtinProviders are the auth plugins that every ZooKeeper has whether they are named or not.
+// X509Provider is the auth plugin that takes the subject of a client's certificate for its identity.
+const X509Provider = "org.apache.zookeeper.server.auth.X509AuthenticationProvider"
+
+// builtinProviders are the auth plugins that need nothing else than to be named, if that.
 var builtinProviders = names(`
 	org.apache.zookeeper.server.auth.DigestAuthenticationProvider
-	org.apache.zookeeper.server.auth.IPAuthenticationProvider`)
+	org.apache.zookeeper.server.auth.IPAuthenticationProvider
+	` + X509Provider)
 
 // fieldless judges a key without a field, or one whose field has no effect. known is false if ZooKeeper does not know it
 // either.
@@ -99,11 +94,11 @@ func fieldless(key, value string) (remark string, known bool, err error) {
 		return "", true, err
 	}
 	switch {
-	case family(inert, key) != "", key == "serverCnxnFactory":
+	case family(inert, key) != "", key == "serverCnxnFactory", fieldlessTLS[key]:
 		return "", true, nil
 	case strings.HasPrefix(key, "authProvider.") && builtinProviders[value]:
 		return "", true, nil
-	case value == "false", value == "", key == "secureClientPort":
+	case value == "false", value == "":
 		// Nothing is asked for that would be missing.
 		return "", family(unsupported, key) != "", nil
 	}
@@ -118,8 +113,8 @@ func fieldless(key, value string) (remark string, known bool, err error) {
 func refusal(key, value string) error {
 	on := strings.EqualFold(value, "true")
 	switch {
-	case key == "secureClientPort" && strings.Trim(value, "+-0") != "":
-		return fmt.Errorf("%s: refusing to start without the secure port", noTLS)
+	case fieldlessTLS[key]:
+		return refusalOfTLS(key, value)
 	case key == "sessionRequireClientSASLAuth" && on:
 		return fmt.Errorf("%s: refusing to serve clients without the authentication that is required", noSASL)
 	case key == "enforce.auth.enabled" && on:

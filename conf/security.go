@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Security is what the configuration says about encryption and about who is who. This version parses it and does not act
-// on it: names.go says which of it is refused for that reason.
+// Security is what the configuration says about encryption and about who is who. This version does not act on all of it:
+// names.go says what is refused for that reason.
 type Security struct {
 	// SecureClientPort is the client port with TLS, Unset for none; SecureClientPortAddress is what to bind, "" for every
 	// interface.
@@ -22,8 +22,12 @@ type Security struct {
 	// QuorumTLS encrypts what servers say to each other; QuorumPortUnification takes plain connections too, while an
 	// ensemble changes over. QuorumCertReload is ClientCertReload for Quorum.
 	QuorumTLS, QuorumPortUnification, QuorumCertReload bool
-	// FIPSMode is ZooKeeper's, which excludes DIGEST-MD5.
+	// FIPSMode is ZooKeeper's, which excludes DIGEST-MD5, and TLS 1.3 between servers unless that is asked for.
 	FIPSMode bool
+	// HandshakesMax bounds the TLS handshakes of clients that are under way, -1 does not. EarlyDrop ends connections of clients
+	// before the handshake while nobody is served.
+	HandshakesMax int
+	EarlyDrop     bool
 
 	// Providers are the named auth plugins: the class by what follows authProvider.
 	Providers map[string]string
@@ -99,6 +103,7 @@ func securityDefaults() Security {
 		Client:           base,
 		Quorum:           quorum,
 		FIPSMode:         true,
+		HandshakesMax:    -1,
 		SASL: SASL{
 			ServerSection: "Server", QuorumServerSection: "QuorumServer", QuorumLearnerSection: "QuorumLearner",
 			QuorumPrincipal: "zkquorum/localhost",
@@ -107,7 +112,7 @@ func securityDefaults() Security {
 }
 
 // securityKeys are those of encryption and authentication.
-var securityKeys = slices.Concat(unused(
+var securityKeys = slices.Concat([]key{
 	port("secureClientPort", func(c *Config) *int { return &c.Security.SecureClientPort }),
 	text("secureClientPortAddress", direct, func(c *Config) *string { return &c.Security.SecureClientPortAddress }),
 	propBool("client.portUnification", func(c *Config) *bool { return &c.Security.ClientPortUnification }),
@@ -116,9 +121,11 @@ var securityKeys = slices.Concat(unused(
 	strictBool("portUnification", func(c *Config) *bool { return &c.Security.QuorumPortUnification }),
 	strictBool("sslQuorumReloadCertFiles", func(c *Config) *bool { return &c.Security.QuorumCertReload }),
 	propBool("fips-mode", func(c *Config) *bool { return &c.Security.FIPSMode }),
-), tlsKeys("ssl.", func(c *Config) *TLS { return &c.Security.Client }), tlsKeys("ssl.quorum.", func(c *Config) *TLS { return &c.Security.Quorum }), unused(
-	text("superUser", property, func(c *Config) *string { return &c.Security.SuperUser }),
+	propInt("netty.server.outstandingHandshake.limit", property, -1, math.MaxInt32, func(c *Config) *int { return &c.Security.HandshakesMax }),
+	propBool("netty.server.earlyDropSecureConnectionHandshakes", func(c *Config) *bool { return &c.Security.EarlyDrop }),
 	text("X509AuthenticationProvider.superUser", property, func(c *Config) *string { return &c.Security.X509SuperUser }),
+}, tlsKeys("ssl.", func(c *Config) *TLS { return &c.Security.Client }), tlsKeys("ssl.quorum.", func(c *Config) *TLS { return &c.Security.Quorum }), unused(
+	text("superUser", property, func(c *Config) *string { return &c.Security.SuperUser }),
 	propBool("enforce.auth.enabled", func(c *Config) *bool { return &c.Security.EnforceAuth }),
 	list("enforce.auth.schemes", func(c *Config) *[]string { return &c.Security.EnforceSchemes }),
 	propBool("sessionRequireClientSASLAuth", func(c *Config) *bool { return &c.Security.RequireClientSASL }),
@@ -139,21 +146,21 @@ var securityKeys = slices.Concat(unused(
 
 // tlsKeys are the keys of one set, which all begin with the prefix.
 func tlsKeys(prefix string, set func(*Config) *TLS) []key {
-	return unused(slices.Concat(
+	return slices.Concat(
 		storeKeys(prefix+"keyStore.", func(c *Config) *Store { return &set(c).KeyStore }),
 		storeKeys(prefix+"trustStore.", func(c *Config) *Store { return &set(c).TrustStore }),
 		[]key{
 			text(prefix+"protocol", property, func(c *Config) *string { return &set(c).Protocol }),
 			list(prefix+"enabledProtocols", func(c *Config) *[]string { return &set(c).EnabledProtocols }),
 			list(prefix+"ciphersuites", func(c *Config) *[]string { return &set(c).CipherSuites }),
-			oneOf(prefix+"clientAuth", func(c *Config) *string { return &set(c).ClientAuth }, "none", "want", "need"),
+			exactly(oneOf(prefix+"clientAuth", func(c *Config) *string { return &set(c).ClientAuth }, "none", "want", "need")),
 			propBool(prefix+"hostnameVerification", func(c *Config) *bool { return &set(c).HostnameVerification }),
 			propBool(prefix+"clientHostnameVerification", func(c *Config) *bool { return &set(c).ClientHostnameVerification }),
 			propBool(prefix+"allowReverseDnsLookup", func(c *Config) *bool { return &set(c).AllowReverseDNSLookup }),
 			propBool(prefix+"crl", func(c *Config) *bool { return &set(c).CRL }),
 			propBool(prefix+"ocsp", func(c *Config) *bool { return &set(c).OCSP }),
 			propInt(prefix+"handshakeDetectionTimeoutMillis", property, 1, math.MaxInt32, func(c *Config) *int { return &set(c).DetectionTimeoutMs }),
-		})...)
+		})
 }
 
 func storeKeys(prefix string, store func(*Config) *Store) []key {

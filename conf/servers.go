@@ -165,11 +165,15 @@ func (l *loader) sameHost(a, b string) bool {
 
 // lookupClientAddress makes sure that there is something to bind to.
 func (l *loader) lookupClientAddress() {
-	host := l.cfg.ClientPortAddress
+	l.lookupAddress("clientPortAddress", l.cfg.ClientPortAddress)
+	l.lookupAddress("secureClientPortAddress", l.cfg.Security.SecureClientPortAddress)
+}
+
+func (l *loader) lookupAddress(key, host string) {
 	if l.resolve == nil || host == "" || net.ParseIP(host) != nil {
 		return
 	}
 	if _, err := l.resolve(host); err != nil {
-		l.fault(l.cfg.sources["clientPortAddress"], "clientPortAddress", "%s cannot be resolved: %v", shown(host), err)
+		l.fault(l.cfg.sources[key], key, "%s cannot be resolved: %v", shown(host), err)
 	}
 }

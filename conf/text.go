@@ -11,7 +11,7 @@ var (
 	toldElsewhere = names(`electionAlg peerType`)
 	// ensembleOnly are those that a standalone server makes no use of.
 	ensembleOnly = names(`initLimit syncLimit connectToLearnerMasterLimit cnxTimeout electionPortBindRetry quorumListenOnAllIPs
-		commitLogCount snapshotSizeFactor`)
+		commitLogCount snapshotSizeFactor sslQuorum portUnification`)
 )
 
 // inForce tells whether the key changes anything in a server with this configuration.

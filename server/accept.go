@@ -17,12 +17,35 @@ import (
 	"zabra/conf"
 )
 
-// listen binds the client port.
-func (s *Server) listen() error {
-	addr := s.cfg.ClientAddr()
-	if addr == "" {
+// listen binds the client ports, the plain one and the one with TLS.
+func (s *Server) listen() (err error) {
+	plain, secure := s.cfg.ClientAddr(), s.cfg.SecureClientAddr()
+	if plain == "" && secure == "" {
 		s.log.Warn("no client port is configured: nobody can connect")
 		return nil
+	}
+	if s.listener, err = s.listenOn(plain, "port"); err != nil {
+		return err
+	}
+	if s.secureListener, err = s.listenOn(secure, "secure port"); err != nil {
+		s.closeListeners()
+	}
+	return err
+}
+
+// closeListeners ends the client ports.
+func (s *Server) closeListeners() {
+	for _, l := range []*net.TCPListener{s.listener, s.secureListener} {
+		if l != nil {
+			l.Close()
+		}
+	}
+}
+
+// listenOn binds a client port; it returns nil for no address.
+func (s *Server) listenOn(addr, what string) (*net.TCPListener, error) {
+	if addr == "" {
+		return nil, nil
 	}
 	lc := net.ListenConfig{KeepAlive: -1}
 	if s.cfg.ClientTCPKeepAlive {
@@ -30,17 +53,17 @@ func (s *Server) listen() error {
 	}
 	l, err := lc.Listen(context.Background(), "tcp", addr)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	s.listener = l.(*net.TCPListener)
+	tcp := l.(*net.TCPListener)
 	if n := s.cfg.ClientPortListenBacklog; n > 0 {
-		err = setBacklog(s.listener, n)
+		err = setBacklog(tcp, n)
 	}
 	if err != nil {
-		return errors.Join(err, l.Close())
+		return nil, errors.Join(err, l.Close())
 	}
-	s.log.Info("binding to port "+l.Addr().String(), zap.Int("backlog", s.cfg.ClientPortListenBacklog))
-	return nil
+	s.log.Info("binding to "+what+" "+l.Addr().String(), zap.Int("backlog", s.cfg.ClientPortListenBacklog))
+	return tcp, nil
 }
 
 // setBacklog changes the length of the accept queue. The net package takes the system's maximum; listening again on a
@@ -55,15 +78,29 @@ func setBacklog(l *net.TCPListener, n int) error {
 	return errors.Join(err, listenErr)
 }
 
+// acceptLoops admits connections on every client port.
+func (s *Server) acceptLoops() {
+	policy := tlsNever
+	if s.cfg.Security.ClientPortUnification {
+		policy = tlsEither
+	}
+	if l := s.listener; l != nil {
+		s.spawn(func() { s.acceptLoop(l, policy) })
+	}
+	if l := s.secureListener; l != nil {
+		s.spawn(func() { s.acceptLoop(l, tlsAlways) })
+	}
+}
+
 // acceptLoop admits connections until the listener is closed.
-func (s *Server) acceptLoop() {
+func (s *Server) acceptLoop(l *net.TCPListener, policy tlsPolicy) {
 	backoff := acceptBackoffMin
 	var toldMs int64
 	for {
-		tcp, err := s.listener.AcceptTCP()
+		tcp, err := l.AcceptTCP()
 		if err == nil {
 			backoff = acceptBackoffMin
-			s.admit(tcp)
+			s.admit(tcp, policy)
 			continue
 		}
 		if errors.Is(err, net.ErrClosed) {
@@ -94,11 +131,12 @@ func (s *Server) pause(d time.Duration) bool {
 }
 
 // admit starts the reader of a new connection, or ends the connection if there are too many.
-func (s *Server) admit(tcp *net.TCPConn) {
+func (s *Server) admit(tcp *net.TCPConn, policy tlsPolicy) {
 	remote := tcp.RemoteAddr().(*net.TCPAddr).AddrPort()
 	remote = netip.AddrPortFrom(remote.Addr().Unmap(), remote.Port())
 	c, err := newConn(s, tcp, remote)
 	if err == nil {
+		c.policy = policy
 		err = s.conns.add(c, &s.serving)
 	}
 	if err != nil {

@@ -103,7 +103,7 @@ func (a *adminServer) close() {
 
 // handler is what answers.
 func (a *adminServer) handler() http.Handler {
-	commands := slices.Concat(a.s.adminCommands())
+	commands := slices.Concat(a.s.adminCommands(), a.s.actionCommands())
 	h := admin.Handler(source{a.s}, commands, admin.HandlerOptions{
 		CommandURL: a.s.cfg.Admin.CommandURL, Alive: a.s.alive, Ready: a.s.ready, StallTime: adminStallTime,
 		Panicked: func(command string, value any, stack []byte) {

@@ -34,6 +34,9 @@ type conn struct {
 	rc atomic.Pointer[replica.Conn]
 	// word is set while the connection serves a four-letter word.
 	word atomic.Bool
+	// policy is that of the port. tls is nil for a plain connection; it is there before rc is.
+	policy tlsPolicy
+	tls    atomic.Pointer[secured]
 
 	// The reader's.
 	in         inbound
@@ -60,7 +63,7 @@ func newConn(s *Server, tcp *net.TCPConn, remote netip.AddrPort) (*conn, error) 
 // run is the life of the connection: requests until something ends it, then the orderly end or the abrupt one.
 func (c *conn) run() {
 	defer c.release()
-	orderly := c.serve()
+	orderly := c.secure() && c.serve()
 	c.s.serving.Done()
 	if orderly {
 		c.linger()
@@ -139,7 +142,11 @@ func (c *conn) greet() (word string, ok bool, err error) {
 		c.s.meter.closedNotServing.Add(1)
 		return "", false, errClosing
 	}
-	c.rc.Store(c.s.replica.Open(c, c.remote, c.s.clock.now()))
+	rc := c.s.replica.Open(c, c.remote, c.s.clock.now())
+	if t := c.tls.Load(); t != nil {
+		rc.Identify(t.ids)
+	}
+	c.rc.Store(rc)
 	return "", true, nil
 }
 
@@ -282,6 +289,9 @@ func (c *conn) finish() {
 	c.out.mu.Lock()
 	defer c.out.mu.Unlock()
 	c.out.overLocked()
+	if t := c.tls.Load(); t != nil {
+		t.sayGoodbye(c.raw)
+	}
 	_ = c.tcp.CloseWrite()
 	_ = c.tcp.SetReadDeadline(time.Now().Add(lingerTime))
 }

@@ -20,7 +20,7 @@ func (c *conn) answerWord(word string) {
 	answer := admin.Reply(nil, word, c.s.wordEnabled(word), source{c.s}, in)
 	if len(answer) > 0 {
 		_ = c.tcp.SetWriteDeadline(time.Now().Add(wordWriteTime))
-		if _, err := c.tcp.Write(answer); err != nil {
+		if err := c.writeAnswer(answer); err != nil {
 			c.s.log.Debug("four-letter word was not answered", zap.Stringer("remote", c.remote), zap.Error(err))
 		}
 	}

@@ -23,6 +23,16 @@ const (
 	lingerBytesMax = 16 << 20
 	// wordWriteTime bounds the time in which the answer to a four-letter word is taken.
 	wordWriteTime = 10 * time.Second
+	// tlsHandshakeTime bounds the TLS handshake of a client.
+	tlsHandshakeTime = 10 * time.Second
+	// securedReadBytes is how much of an encrypted connection is taken in at once, unaskedBytesMax how much the TLS library may
+	// have to say by itself before the server has something to say.
+	securedReadBytes = 4 << 10
+	unaskedBytesMax  = 4 << 10
+	// subjectBytesMax bounds the name in a client's certificate. It goes along with each of its writes.
+	subjectBytesMax = 4 << 10
+	// certPollTime is the pause between two looks at the files of certificates.
+	certPollTime = 5 * time.Second
 	// refusedPeekBytes and refusedPeekTime bound what is read of a frame that is too long, to name its operation and path.
 	refusedPeekBytes = 512
 	refusedPeekTime  = 250 * time.Millisecond

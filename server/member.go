@@ -71,7 +71,7 @@ func newMember(s *Server) (*member, error) {
 	cfg := s.cfg
 	self, _ := cfg.Ensemble.Member(cfg.MyID) // it is one, or the configuration would not have been valid
 	tick := time.Duration(cfg.TickTimeMs) * time.Millisecond
-	m := &member{s: s, id: cfg.MyID, config: cfg.Ensemble, self: self, auth: peer.Trusted{}, links: make(map[zxid.ServerID]*link)}
+	m := &member{s: s, id: cfg.MyID, config: cfg.Ensemble, self: self, links: make(map[zxid.ServerID]*link)}
 	m.limits = memberLimits{
 		dial: time.Duration(cfg.CnxTimeoutMs) * time.Millisecond,
 		// A learner that loads a snapshot may take that long to come back to reading.
@@ -81,6 +81,7 @@ func newMember(s *Server) (*member, error) {
 	if cfg.ConnectToLearnerMasterLimitTicks < cfg.InitLimitTicks {
 		m.limits.join = time.Duration(cfg.ConnectToLearnerMasterLimitTicks) * tick
 	}
+	m.auth = m.newAuthChain()
 	m.ctx, m.cancel = context.WithCancel(context.Background())
 	m.linkCtx, m.unlink = context.WithCancel(m.ctx)
 	m.conns.init()
@@ -109,6 +110,7 @@ func memberIDs(c *ensemble.Config) (ids []zxid.ServerID) {
 func (m *member) announce() {
 	m.lostMs = m.s.clock.now().MonoMs
 	m.meter.looking.Add(1)
+	m.tellEncryption()
 	m.s.log.Info("LOOKING", zap.Int64("myid", int64(m.id)), zap.Int("voters", len(m.config.Voters())))
 }
 

@@ -33,8 +33,9 @@ func (s *Server) open(opts Options) error {
 	}
 	auth, err := znode.NewAuth(znode.AuthConfig{
 		SkipACL: s.cfg.SkipACL, SuperDigest: s.cfg.SuperDigest, DigestDisabled: !s.cfg.DigestAuthEnabled, DigestAlg: s.cfg.DigestAuthAlg,
+		Providers: s.providers(),
 	})
-	if err != nil {
+	if err := errors.Join(err, s.openTLS()); err != nil {
 		return &StartError{Stage: StageConfig, Err: err}
 	}
 	s.treeConfig = znode.Config{

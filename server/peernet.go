@@ -45,7 +45,7 @@ func (m *member) dialOne(ctx context.Context, addr string, to zxid.ServerID, pur
 	defer stop()
 	m.tune(raw)
 	_ = raw.SetDeadline(time.Now().Add(m.limits.dial))
-	nc, err := m.auth.Client(raw)
+	nc, err := m.auth.Client(withHost(raw, addr))
 	if err == nil {
 		_, err = peer.Greet(nc, m.hello(to, purpose))
 	}
@@ -171,7 +171,11 @@ func (m *member) bind(ctx context.Context, addr string) (net.Listener, error) {
 		addr = net.JoinHostPort("", port)
 	}
 	var lc net.ListenConfig
-	return lc.Listen(ctx, "tcp", addr)
+	l, err := lc.Listen(ctx, "tcp", addr)
+	if err == nil {
+		m.tellSocket(l)
+	}
+	return l, err
 }
 
 // bindElection listens on the election port. It tries electionPortBindRetry times, without end if that is 0.

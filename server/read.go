@@ -154,6 +154,9 @@ func (in *inbound) free() {
 
 // fill waits until there are bytes and takes them in. At the end of the stream it returns io.EOF.
 func (c *conn) fill() error {
+	if t := c.tls.Load(); t != nil {
+		return t.fill(c)
+	}
 	if err := c.raw.Read(c.onReadable); err != nil {
 		return err
 	}

@@ -83,12 +83,15 @@ type Server struct {
 	member     *member          // nil for a standalone server
 	admin      *adminServer     // nil if there is none
 	// adminTLS gives the admin server its keys, as a configuration for servers; nil if there are none. It is asked at the
-	// start and at each handshake, so that new files can be taken up, and returns the same pointer while nothing has changed.
+	// start and at each handshake, so that new files can be taken up.
 	// Of what it returns, ClientAuth, NextProtos and GetConfigForClient do not count: the admin server sets its own.
 	adminTLS func() (*tls.Config, error)
 	reload   func() (Reloaded, error) // that of Options
 	// metricsServer is nil unless Prometheus is served.
 	metricsServer *metricsServer
+	// secureListener is the client port with TLS, nil without one.
+	secureListener *net.TCPListener
+	tls            encryption
 
 	conns    connTable
 	steps    stepper
@@ -152,11 +155,12 @@ func New(cfg *conf.Config, opts Options) (*Server, error) {
 	if cfg.Ensemble != nil {
 		var err error
 		if s.member, err = newMember(s); err != nil {
-			if s.listener != nil {
-				s.listener.Close()
-			}
+			s.closeListeners()
 			return nil, errors.Join(err, s.store.Close())
 		}
+	}
+	if cfg.Security.Quorum.KeyStore.Location != "" {
+		s.adminTLS = s.adminTLSConfig
 	}
 	s.listenAdmin()
 	if err := s.listenMetrics(); err != nil {
@@ -171,6 +175,14 @@ func (s *Server) Addr() net.Addr {
 		return nil
 	}
 	return s.listener.Addr()
+}
+
+// SecureAddr returns the address of the client port with TLS, nil if there is none.
+func (s *Server) SecureAddr() net.Addr {
+	if s.secureListener == nil {
+		return nil
+	}
+	return s.secureListener.Addr()
 }
 
 // Stats is the state of a server at one moment.
@@ -262,8 +274,9 @@ func (s *Server) start() bool {
 	for range min(runtime.GOMAXPROCS(0), flushersMax) {
 		s.spawn(s.flushLoop)
 	}
-	if s.listener != nil {
-		s.spawn(s.acceptLoop)
+	s.acceptLoops()
+	if s.pollsCerts() {
+		s.spawn(s.certLoop)
 	}
 	if s.member != nil {
 		s.member.start()
@@ -297,9 +310,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		return nil
 	}
 	s.log.Info("shutting down", zap.Int("connections", s.conns.len()))
-	if s.listener != nil {
-		s.listener.Close()
-	}
+	s.closeListeners()
 	drainErr := s.drain(ctx)
 	if err := s.Close(); err != nil {
 		return err
@@ -375,9 +386,7 @@ func (s *Server) Close() error {
 		close(s.quit)
 		s.steps.end()
 		s.drainOnce.Do(func() { close(s.draining) })
-		if s.listener != nil {
-			s.listener.Close()
-		}
+		s.closeListeners()
 		if s.admin != nil {
 			s.admin.close()
 		}

@@ -47,7 +47,7 @@ func (v source) Connections() []admin.Connection {
 
 // info describes the connection.
 func (c *conn) info() admin.Connection {
-	out := admin.Connection{Remote: c.remote, Interest: interestRead}
+	out := admin.Connection{Remote: c.remote, Interest: interestRead, Secure: c.tls.Load() != nil}
 	rc := c.rc.Load()
 	if rc == nil {
 		if c.word.Load() {
@@ -88,6 +88,9 @@ func (v source) Configuration() admin.Configuration {
 	}
 	if addr, ok := s.Addr().(*net.TCPAddr); ok {
 		conf.ClientPort = addr.Port
+	}
+	if addr, ok := s.SecureAddr().(*net.TCPAddr); ok {
+		conf.SecureClientPort = addr.Port
 	}
 	if s.member != nil {
 		conf.ServerID, conf.Ensemble = int64(s.member.id), s.member.configuration()

@@ -24,6 +24,7 @@ func (v source) Detail() admin.Detail {
 		SlowSyncs:         int64(v.s.store.Stats().SyncsSlow),
 		ResponseLastBytes: int64(m.stats.LastResponseBytes), ResponseMinBytes: int64(m.stats.MinResponseBytes),
 		ResponseMaxBytes: int64(m.stats.MaxResponseBytes), UptimeMs: m.uptimeMs,
+		AuthFailed: v.s.meter.authFailed.Load(), PlainRemote: v.s.meter.nonMTLSRemote.Load(), PlainLocal: v.s.meter.nonMTLSLocal.Load(),
 	}
 }
 

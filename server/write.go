@@ -21,6 +21,10 @@ func (c *conn) flush() {
 // flushOnce is flush for goroutines with other duties: where there is more to write when it has written, which a client
 // with a steady stream of requests can bring about for as long as it likes, a goroutine of the connection's own goes on.
 func (c *conn) flushOnce() {
+	if rc := c.rc.Load(); rc != nil && c.tls.Load() != nil {
+		c.s.flush.add([]*replica.Conn{rc}) // encrypting is no work for who has others waiting
+		return
+	}
 	if c.rc.Load() == nil || !c.out.claim() {
 		return
 	}
@@ -72,6 +76,9 @@ func (c *conn) writeAtOnce() (rest []byte, fin, blocked bool) {
 func (c *conn) writeRound() (rest []byte, fin, held bool) {
 	out, fin := c.rc.Load().Output(nil)
 	if len(out) > 0 {
+		if t := c.tls.Load(); t != nil {
+			return c.writeSealed(t, out, fin)
+		}
 		n, err := tryWrite(c.raw, out)
 		if err != nil {
 			c.abandon()
@@ -103,10 +110,17 @@ func (c *conn) writePatiently(rest []byte, fin bool) {
 			c.rc.Load().Touch(c.s.clock.now())
 		}
 		_ = c.tcp.SetWriteDeadline(time.Time{})
+		if t := c.tls.Load(); t != nil {
+			t.sent()
+		}
 		if c.roundEnded(fin) {
 			return
 		}
-		rest, fin = c.rc.Load().Output(nil)
+		var err error
+		if rest, fin, err = c.takeOutput(); err != nil {
+			c.abandon()
+			return
+		}
 	}
 }
 

@@ -56,11 +56,12 @@ Options, with one hyphen or two:
   -timeout MS                       the session timeout in milliseconds (30000)
   -r                                accept a server that is cut off from its ensemble
   -waitforconnection                wait for the connection, one session timeout at most, before the first command
-  -client-configuration FILE        ZooKeeper's client configuration, for TLS with stores in PEM
+  -client-configuration FILE        ZooKeeper's client configuration, for TLS with stores in PEM, JKS or PKCS12
   -q, --quiet                       no greeting and no events about the session itself
   --tls                             speak TLS, checking servers against the system's certificates
   --tls-ca FILE                     speak TLS, checking servers against these certificates (PEM)
   --tls-cert FILE, --tls-key FILE   the client's own certificate and key (PEM)
+  --tls-server-name NAME            the name that the certificates of servers have to be for
   --tls-any-name                    accept any name in the certificates of servers
   --color auto|always|never         colours; auto is on a terminal, unless NO_COLOR is set
   --history FILE                    the history of interactive sessions (~/.zabra_history); "" for none
@@ -108,10 +109,12 @@ func ParseOptions(args []string, getenv func(string) string, stderr io.Writer) (
 	default:
 		return nil, fmt.Errorf("--color %s: it must be auto, always or never", p.color)
 	}
-	files, secure, err := p.config.complete(p.tls)
-	if err == nil && (p.useTLS || secure) {
-		p.opt.TLS, err = files.Load()
+	files, secure := p.config.complete(p.tls)
+	if !p.useTLS && !secure {
+		return p.opt, nil
 	}
+	var err error
+	p.opt.TLS, err = files.Load()
 	if err != nil {
 		return nil, err
 	}
@@ -165,6 +168,9 @@ func (p *optionsParse) option(args []string) (int, error) {
 		p.useTLS = true
 	case "tls-key":
 		p.tls.Key, err = text()
+		p.useTLS = true
+	case "tls-server-name":
+		p.tls.ServerName, err = text()
 		p.useTLS = true
 	case "color":
 		p.color, err = text()

@@ -81,9 +81,10 @@ func TestClientConfiguration(t *testing.T) {
 	require.NotNil(t, opt.TLS)
 
 	for want, lines := range map[string][]string{
-		"only stores in PEM are understood": {"zookeeper.client.secure=true", "zookeeper.ssl.keyStore.location=/k.jks"},
-		"line 2 is not of the form":         {"zookeeper.client.secure=true", "part of a password"},
-		"encrypted keys are not understood": {"client.secure=true", "ssl.keyStore.password=x"},
+		"ssl.keyStore.location: open /k.jks":                                          {"zookeeper.client.secure=true", "zookeeper.ssl.keyStore.location=/k.jks"},
+		"line 2 is not of the form":                                                   {"zookeeper.client.secure=true", "part of a password"},
+		"ssl.keyStore.type: Unable to auto-detect store file type from file name: /k": {"client.secure=true", "ssl.keyStore.location=/k"},
+		"BCFKS cannot be read":                                                        {"client.secure=true", "ssl.keyStore.location=/dev/null", "ssl.keyStore.type=bcfks"},
 	} {
 		_, _, err := parse(nil, "-client-configuration", write(lines...))
 		require.ErrorContains(t, err, want)
@@ -94,7 +95,7 @@ func TestClientConfiguration(t *testing.T) {
 	both := write("client.secure=true", "ssl.keyStore.location=/k.jks", "ssl.trustStore.location=/t.jks")
 	for range 20 {
 		_, _, err := parse(nil, "-client-configuration", both)
-		require.ErrorContains(t, err, keyTrust+": /t.jks")
+		require.ErrorContains(t, err, "ssl.trustStore.location: open /t.jks")
 	}
 }
 

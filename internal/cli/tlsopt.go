@@ -8,49 +8,98 @@ import (
 	"io"
 	"os"
 	"strings"
+
+	"zabra/conf"
+	"zabra/internal/certs"
 )
 
-// TLSFiles name the files, in PEM, that a TLS connection needs.
+// TLSFiles name the files that a TLS connection needs: in PEM, or as the stores of a ZooKeeper client.
 type TLSFiles struct {
-	// CA has the certificates that servers are checked against; without it the system's are taken.
+	// CA has the certificates that servers are checked against, in PEM. Without it those of TrustStore are taken, and without
+	// that the system's.
 	CA string
-	// Cert and Key are the client's own certificate and key, if the servers ask for one. Key may be the same file.
+	// Cert and Key are the client's own certificate and key in PEM, if the servers ask for one. Key may be the same file. Without
+	// them KeyStore serves.
 	Cert, Key string
+	// TrustStore and KeyStore are stores in PEM, JKS or PKCS12.
+	TrustStore, KeyStore conf.Store
+	// where says where the stores were named.
+	where string
+	// ServerName is the name that a server's certificate has to be for, if not that of the address.
+	ServerName string
 	// NoHostname accepts any name in a server's certificate, as ZooKeeper's hostnameVerification=false does.
 	NoHostname bool
 }
 
 // Load makes the configuration of TLS connections.
 func (t *TLSFiles) Load() (*tls.Config, error) {
-	config := &tls.Config{MinVersion: tls.VersionTLS12}
-	if t.CA != "" {
-		pem, err := readSmall(t.CA)
-		if err != nil {
-			return nil, fmt.Errorf("certificates of the CA: %w", err)
-		}
-		config.RootCAs = x509.NewCertPool()
-		if !config.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("certificates of the CA: %s has no certificate in PEM", t.CA)
-		}
+	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.ServerName}
+	var err error
+	if config.RootCAs, err = t.trusted(); err != nil {
+		return nil, err
 	}
-	if t.Cert != "" || t.Key != "" {
-		cert, key := t.Cert, t.Key
-		if cert == "" {
-			cert = key
-		}
-		if key == "" {
-			key = cert
-		}
-		pair, err := loadPair(cert, key)
-		if err != nil {
-			return nil, fmt.Errorf("own certificate: %w", err)
-		}
-		config.Certificates = []tls.Certificate{pair}
+	if config.Certificates, err = t.own(); err != nil {
+		return nil, err
 	}
 	if t.NoHostname {
 		skipHostname(config)
 	}
 	return config, nil
+}
+
+// trusted returns the authorities of servers, nil for the system's.
+func (t *TLSFiles) trusted() (*x509.CertPool, error) {
+	if t.CA == "" && t.TrustStore.Location == "" {
+		return nil, nil
+	}
+	pool := x509.NewCertPool()
+	if t.CA == "" {
+		store, err := certs.ReadStore(t.where+"ssl.trustStore.", t.TrustStore)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range store.Trusted {
+			pool.AddCert(c)
+		}
+		return pool, nil
+	}
+	pem, err := readSmall(t.CA)
+	if err != nil {
+		return nil, fmt.Errorf("certificates of the CA: %w", err)
+	}
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("certificates of the CA: %s has no certificate in PEM", t.CA)
+	}
+	return pool, nil
+}
+
+// own returns the client's own certificates, none if it has none.
+func (t *TLSFiles) own() ([]tls.Certificate, error) {
+	cert, key := t.Cert, t.Key
+	if cert == "" && key == "" {
+		if t.KeyStore.Location == "" {
+			return nil, nil
+		}
+		store, err := certs.ReadStore(t.where+"ssl.keyStore.", t.KeyStore)
+		if err == nil && len(store.Keys) == 0 {
+			err = fmt.Errorf("%sssl.keyStore.location: %s: there is no key in it that can be opened", t.where, t.KeyStore.Location)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return store.Keys, nil
+	}
+	if cert == "" {
+		cert = key
+	}
+	if key == "" {
+		key = cert
+	}
+	pair, err := loadPair(cert, key)
+	if err != nil {
+		return nil, fmt.Errorf("own certificate: %w", err)
+	}
+	return []tls.Certificate{pair}, nil
 }
 
 // loadPair is tls.LoadX509KeyPair for files of a bounded size.
@@ -98,13 +147,10 @@ func readSmall(path string) ([]byte, error) {
 
 // The keys of ZooKeeper's client configuration that are understood. They begin with "zookeeper.", which may be left out.
 const (
-	keySecure       = "client.secure"
-	keyTrust        = "ssl.truststore.location"
-	keyTrustType    = "ssl.truststore.type"
-	keyKeys         = "ssl.keystore.location"
-	keyKeysType     = "ssl.keystore.type"
-	keyKeysPassword = "ssl.keystore.password"
-	keyHostname     = "ssl.hostnameverification"
+	keySecure   = "client.secure"
+	keyTrust    = "ssl.truststore."
+	keyKeys     = "ssl.keystore."
+	keyHostname = "ssl.hostnameverification"
 )
 
 // clientConfig are the settings of CLIENT_JVMFLAGS and of a client configuration file, by their key in small letters. What
@@ -132,36 +178,20 @@ func (cc clientConfig) read(lines []string, where string) error {
 
 // complete adds to the files of options what the settings say of others, if the settings ask for TLS, and tells whether
 // they do.
-func (cc clientConfig) complete(files TLSFiles) (all TLSFiles, secure bool, err error) {
+func (cc clientConfig) complete(files TLSFiles) (all TLSFiles, secure bool) {
 	if !strings.EqualFold(cc[keySecure].value, "true") {
-		return files, false, nil
+		return files, false
 	}
-	if files.CA == "" {
-		if files.CA, err = cc.store(keyTrust, keyTrustType); err != nil {
-			return files, true, err
-		}
-	}
-	if files.Cert == "" && files.Key == "" {
-		if files.Cert, err = cc.store(keyKeys, keyKeysType); err != nil {
-			return files, true, err
-		}
-		if password := cc[keyKeysPassword]; password.value != "" {
-			return files, true, fmt.Errorf("%s: %s: encrypted keys are not understood, store the key without a password",
-				password.where, keyKeysPassword)
-		}
-	}
+	files.TrustStore, files.KeyStore = cc.store(keyTrust), cc.store(keyKeys)
 	files.NoHostname = files.NoHostname || strings.EqualFold(cc[keyHostname].value, "false")
-	return files, true, nil
+	files.where = cc[keySecure].where + ": "
+	return files, true
 }
 
-// store returns the file of a store, "" for none. Those that are not text are refused.
-func (cc clientConfig) store(keyLocation, keyType string) (string, error) {
-	location, typ := cc[keyLocation], cc[keyType].value
-	switch file := location.value; {
-	case file == "", strings.EqualFold(typ, "PEM"), typ == "" && strings.HasSuffix(strings.ToLower(file), ".pem"):
-		return file, nil
-	default:
-		return "", fmt.Errorf("%s: %s: %s: only stores in PEM are understood: convert it (openssl pkcs12, keytool) "+
-			"and set the type to PEM", location.where, keyLocation, file)
+// store returns the store whose keys begin with the prefix.
+func (cc clientConfig) store(prefix string) conf.Store {
+	return conf.Store{
+		Location: cc[prefix+"location"].value, Type: cc[prefix+"type"].value,
+		Password: cc[prefix+"password"].value, PasswordPath: cc[prefix+"passwordpath"].value,
 	}
 }

@@ -75,7 +75,7 @@ type ProposalSizes struct{ Last, Min, Max int64 }
 // Connection is one line of cons.
 type Connection struct {
 	Remote    netip.AddrPort
-	Secure    bool  // encrypted
+	Secure    bool  // by TLS
 	Interest  uint8 // 0: not read from (a four-letter word), 1: read from, 5: output is waiting too
 	Queued    int64 // requests of it in process
 	Received  int64 // packets

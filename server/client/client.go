@@ -6,6 +6,7 @@ package client
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"math"
@@ -53,7 +54,10 @@ type Options struct {
 	EventsQueuedMax int
 	// FrameBytesMax bounds the frames that are taken from the server, FrameBytesMaxDefault if 0.
 	FrameBytesMax int
-	// Dial makes the connection, plain TCP if nil. It is the place for TLS.
+	// TLS encrypts the connection; nil leaves it plain. Unless it has a ServerName, the server's certificate has to be for the
+	// host of the address.
+	TLS *tls.Config
+	// Dial makes the connection in place of all that.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
@@ -98,7 +102,11 @@ type Client struct {
 // session to re-attach to does not exist any more, the error is wire.CodeSessionExpired.
 func Dial(ctx context.Context, addr string, opt Options) (*Client, error) {
 	dial := opt.Dial
-	if dial == nil {
+	switch {
+	case dial != nil:
+	case opt.TLS != nil:
+		dial = (&tls.Dialer{Config: opt.TLS}).DialContext
+	default:
 		dial = new(net.Dialer).DialContext
 	}
 	nc, err := dial(ctx, "tcp", addr)

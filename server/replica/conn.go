@@ -127,6 +127,13 @@ func (r *Replica) Open(owner any, remote netip.AddrPort, now Now) *Conn {
 	return c
 }
 
+// Identify gives the connection the identities that its client has proved before the first frame, such as by a certificate. It
+// belongs to the reader, which calls it before Receive.
+func (c *Conn) Identify(more []wire.ID) {
+	ids := znode.AddIDs(*c.ids.Load(), more)
+	c.ids.Store(&ids)
+}
+
 // Owner returns what Open was given.
 func (c *Conn) Owner() any { return c.owner }
 
@@ -303,7 +310,7 @@ func (c *Conn) receiveAuth(xid int32, body []byte, now Now) (Verdict, error) {
 	if d.Err() != nil {
 		return Closing, fmt.Errorf("auth request: %w", d.Err())
 	}
-	added, code := c.r.auth.Login(req.Scheme, req.Auth, (*c.ids.Load())[0].ID)
+	added, code := c.login(&req)
 	if code != wire.CodeOK {
 		it.code, it.last = wire.CodeAuthFailed, true
 		c.r.cfg.Refused(Refusal{Conn: c, Session: c.SessionID(), Op: wire.OpAuth, Why: "authentication failed, scheme " + quoted(req.Scheme)})
@@ -317,6 +324,19 @@ func (c *Conn) receiveAuth(xid int32, body []byte, now Now) (Verdict, error) {
 	}
 	c.ids.Store(&ids)
 	return c.answerInTurn(it, now), nil
+}
+
+// login looks at who a client says it is. One that has shown a certificate has proved all that the scheme x509 asks for.
+func (c *Conn) login(req *wire.AuthRequest) (added []wire.ID, code wire.Code) {
+	ids := *c.ids.Load()
+	if string(req.Scheme) == znode.SchemeX509 {
+		for _, id := range ids {
+			if id.Scheme == znode.SchemeX509 {
+				return nil, wire.CodeOK
+			}
+		}
+	}
+	return c.r.auth.Login(req.Scheme, req.Auth, ids[0].ID)
 }
 
 // quoted makes a client's text fit for a line of the log.

@@ -80,6 +80,8 @@ type Server struct {
 	// observers is how many members of an ensemble have no vote.
 	observers int
 	addr      string // fixed by the first start
+	// secureAddr is that of the client port with TLS, "" without one. Its number in the configuration does not count.
+	secureAddr string
 
 	running *server.Server // nil when stopped
 	served  chan error     // what running.Serve returned
@@ -114,6 +116,9 @@ func (s *Server) Addr() string { return s.addr }
 
 // MetricsAddr returns where the running server serves /metrics, which it does with metricsProvider.className only.
 func (s *Server) MetricsAddr() string { return s.running.MetricsAddr().String() }
+
+// SecureAddr returns the address of the client port with TLS, which the key secureClientPort asks for.
+func (s *Server) SecureAddr() string { return s.secureAddr }
 
 // DataDir returns the directory that holds snapshots and logs.
 func (s *Server) DataDir() string { return s.dataDir }
@@ -198,6 +203,9 @@ func (s *Server) launch() {
 	s.running, s.disk, s.served = srv, disk, make(chan error, 1)
 	if s.addr == "" { // it stays the same, and others may be reading it
 		s.addr = srv.Addr().String()
+		if secure := srv.SecureAddr(); secure != nil {
+			s.secureAddr = secure.String()
+		}
 	}
 	go func(served chan<- error) { served <- srv.Serve() }(s.served)
 }
@@ -233,12 +241,19 @@ func (s *Server) load() (*conf.Config, error) {
 		return nil, err
 	}
 	cfg.ClientPort = 0
-	if s.addr != "" {
-		if _, err := fmt.Sscanf(s.addr[strings.LastIndexByte(s.addr, ':')+1:], "%d", &cfg.ClientPort); err != nil {
-			return nil, err
-		}
+	if cfg.Security.SecureClientPort != conf.Unset {
+		cfg.Security.SecureClientPort = 0
 	}
-	return cfg, nil
+	return cfg, errors.Join(samePort(s.addr, &cfg.ClientPort), samePort(s.secureAddr, &cfg.Security.SecureClientPort))
+}
+
+// samePort takes over the port of an earlier start, if there was one.
+func samePort(addr string, port *int) error {
+	if addr == "" {
+		return nil
+	}
+	_, err := fmt.Sscanf(addr[strings.LastIndexByte(addr, ':')+1:], "%d", port)
+	return err
 }
 
 // portLater stands in the file, where 0 cannot, for a port that is chosen when it is bound.
