@@ -286,6 +286,7 @@ func TestStreams(t *testing.T) {
 		_, err = io.ReadAll(whole.Body)
 	}
 	require.Error(t, err)
+	server.Close() // after this nothing of the request is under way
 	require.True(t, stream.closed)
 }
 
