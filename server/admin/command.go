@@ -1,8 +1,8 @@
 // Package admin holds the commands with which operators and monitoring agents question a running server.
 //
-// There is one table of them, [Commands]. A command turns a [Source], the running server, into a plain value, its
-// [Answer]; a renderer turns that value into bytes. This package renders the four-letter words of the client port
-// ([Words.Reply]); the same table serves every other renderer.
+// There are two forms of them. [Commands] is the table of the four-letter words of the client port: a command turns a
+// [Source], the running server, into a plain value, its [Answer], which [Reply] renders. [Handler] is what the admin server
+// answers by HTTP: an [HTTPCommand] turns the same Source into the fields of a JSON object.
 //
 // The texts are read by programs (Telegraf, Datadog, Zabbix, status scripts, Curator's and kazoo's version probes), so
 // that every space, line break and missing final line break in them is part of the interface.

@@ -42,7 +42,7 @@ const (
 //	GET /livez            200 while the process is well, otherwise 503
 //	GET /readyz           200 while the server serves clients, otherwise 503
 func Handler(src Source, extra []HTTPCommand, opts HandlerOptions) http.Handler {
-	h := &handler{src: src, opts: opts, commands: make(map[string]*HTTPCommand)}
+	h := &handler{src: src, opts: opts, commands: make(map[string]*HTTPCommand), large: make(chan struct{}, largeAnswersMax)}
 	h.prefix = "/" + strings.Trim(opts.CommandURL, "/")
 	if opts.CommandURL == "" {
 		h.prefix = "/commands"
@@ -74,7 +74,11 @@ type handler struct {
 	prefix   string // of commands, without the slash at the end
 	commands map[string]*HTTPCommand
 	list     string
+	large    chan struct{} // holds one for each large answer that is under way
 }
+
+// isLarge knows the commands whose answers grow with the number of clients.
+var isLarge = map[string]bool{"connections": true, "stats": true, "dump": true, "watches": true, "watches_by_path": true}
 
 // exchange is one request with its answer.
 type exchange struct {
@@ -164,7 +168,7 @@ func (x *exchange) allowed(allow string) bool {
 	return false
 }
 
-// dispatch runs the command.
+// dispatch runs the command that was asked for.
 func (x *exchange) dispatch() {
 	if !x.allowed(allowAll) {
 		return
@@ -182,6 +186,19 @@ func (x *exchange) dispatch() {
 		x.wrongMethod(cmd)
 		return
 	}
+	if isLarge[cmd.Name] {
+		select {
+		case x.large <- struct{}{}:
+			defer func() { <-x.large }()
+		case <-x.r.Context().Done():
+			return
+		}
+	}
+	x.run(cmd)
+}
+
+// run runs a command that may be run now.
+func (x *exchange) run(cmd *HTTPCommand) {
 	remote, _ := netip.ParseAddrPort(x.r.RemoteAddr)
 	resp := cmd.Run(x.src, &Request{
 		Method: x.r.Method, Query: x.r.URL.Query(), Header: x.r.Header, Body: &body{x: x}, TLS: x.r.TLS,

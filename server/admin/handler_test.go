@@ -2,6 +2,7 @@ package admin
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -250,6 +251,46 @@ func TestRequestAndResponse(t *testing.T) {
 	require.Equal(t, strconv.Itoa(w.Body.Len()), w.Header().Get("Content-Length"))
 }
 
+// slowFake takes its time to list its connections.
+type slowFake struct {
+	*fake
+	asked, resume chan struct{}
+}
+
+func (f *slowFake) Connections() []Connection {
+	f.asked <- struct{}{}
+	<-f.resume
+	return nil
+}
+
+// Few large answers are made at a time. Small ones do not wait for them, and who goes away does not wait either.
+func TestLargeAnswersWait(t *testing.T) {
+	src := &slowFake{fake: &fake{}, asked: make(chan struct{}), resume: make(chan struct{})}
+	h := Handler(src, nil, HandlerOptions{})
+	serve := func(ctx context.Context, path string) string {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequestWithContext(ctx, "GET", "/commands/"+path, nil))
+		return w.Body.String()
+	}
+	answers := make(chan string)
+	for range largeAnswersMax {
+		go func() { answers <- serve(t.Context(), "cons") }()
+		<-src.asked
+	}
+	require.Contains(t, serve(t.Context(), "ruok"), `"error" : null`)
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.Empty(t, serve(gone, "stat"))
+	go func() { answers <- serve(t.Context(), "stat") }()
+	src.resume <- struct{}{} // one is through, so that the next can begin
+	require.Contains(t, <-answers, `"connections" : [ ]`)
+	<-src.asked
+	for range largeAnswersMax {
+		src.resume <- struct{}{}
+		require.Contains(t, <-answers, `"connections" : [ ]`)
+	}
+}
+
 // closer notes that it was closed.
 type closer struct {
 	io.Reader
@@ -286,6 +327,7 @@ func TestStreams(t *testing.T) {
 		_, err = io.ReadAll(whole.Body)
 	}
 	require.Error(t, err)
+	server.Close() // after this nothing of the request is under way
 	require.True(t, stream.closed)
 }
 

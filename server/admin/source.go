@@ -11,8 +11,8 @@ import (
 // number of clients.
 type Source interface {
 	HTTPSource
-	// Serving reports whether requests are answered. The other methods, save Environment and TraceMask, are called
-	// only while it is true.
+	// Serving reports whether requests are answered. The other methods, save Environment, TraceMask, SystemProperties and
+	// ZabState, are called only while it is true.
 	Serving() bool
 	// ReadOnly reports whether the server is cut off from its quorum and serves reads only.
 	ReadOnly() bool
