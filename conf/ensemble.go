@@ -283,7 +283,7 @@ func amongServers(key, value string) (remark string, concerns bool, err error) {
 	case strings.HasPrefix(key, "leader."), strings.HasPrefix(key, "learner."):
 		return "no effect: this version has no such setting of leaders and learners", true, nil
 	}
-	return "", strings.HasPrefix(key, "quorum.auth.") || key == "sslQuorum", nil
+	return "", key == "sslQuorum", nil
 }
 
 // refusalAmongServers is refusal for what matters in an ensemble only.
@@ -292,8 +292,6 @@ func refusalAmongServers(key, value string) error {
 	switch {
 	case key == "sslQuorum" && on:
 		return fmt.Errorf("%s: refusing to talk to the other servers in the clear", noServerTLS)
-	case key == "quorum.auth.enableSasl" && on:
-		return errors.New("SASL between servers is not supported by this version: refusing to trust the other servers without it")
 	case key == "db.autocreate" && off:
 		return errors.New("not supported by this version: refusing to start, since a server that has lost its data would vote before it has got them back")
 	}

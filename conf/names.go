@@ -22,10 +22,10 @@ var inert = names(`
 	maxInProcessingDeadWatchers bitHashCacheSize pathStats. messageTracker.
 	flushDelay maxBatchSize maxWriteQueuePollTime db.autocreate enableEagerACLCheck
 	jvm.pause.monitor jvm.pause.sleep.time.ms jvm.pause.info-threshold.ms jvm.pause.warn-threshold.ms
-	fips-mode kinit security.auth_to_local kerberos. requireKerberosConfig
+	kinit security.auth_to_local kerberos. requireKerberosConfig sasl. java.security.auth.
 	quorum.cnxn.threads.size observerMasterPort syncEnabled observer.
 	localSessionsEnabled localSessionsUpgradingEnabled oraclePath group* weight*
-	multiAddress.reachabilityCheckEnabled multiAddress.reachabilityCheckTimeoutMs
+	multiAddress.reachabilityCheckEnabled multiAddress.reachabilityCheckTimeoutMs quorum.auth.kerberos.
 	quorumCnxnTimeoutMs tcpKeepAlive fastleader. leaderServes leader. learner.
 	leaderConnectDelayDuringRetryMs observerMaster. forceSnapshotSync portUnification sslQuorumReloadCertFiles
 	forward_learner_requests_to_commit_processor_disabled follower.
@@ -36,7 +36,6 @@ var inert = names(`
 
 const (
 	noTLS      = "TLS is not supported by this version"
-	noSASL     = "SASL is not supported by this version"
 	noThrottle = "requests are not throttled by this version; it stops reading from clients at globalOutstandingLimit"
 	noLarge    = "large requests are not counted against a byte budget by this version"
 	noAdmin    = "the HTTP admin server is not part of this version"
@@ -62,33 +61,15 @@ var unsupported = map[string]string{
 	"client.certReload":              noTLS,
 	"secureClientPort":               noTLS,
 	"secureClientPortAddress":        noTLS,
-	"sasl.":                          noSASL,
-	"java.security.auth.":            noSASL,
-	"superUser":                      noSASL + ", nobody gets these rights",
-	"superUser.":                     noSASL + ", nobody gets these rights",
-	"SASLAuthenticationProvider.":    noSASL + ", nobody gets these rights",
-	"letAnySaslUserDoX":              noSASL + ", nobody gets these rights",
-	"allowSaslFailedClients":         noSASL,
-	"sessionRequireClientSASLAuth":   noSASL + ", and none is required",
 	"X509AuthenticationProvider.":    noTLS + ", nobody gets these rights",
 	"IPAuthenticationProvider.":      noAdmin,
-	"enforce.auth.enabled":           "no authentication is enforced",
-	"enforce.auth.schemes":           "no authentication is enforced",
-	"ensembleAuthName":               "the auth scheme ensemble is not supported by this version",
-	"authProvider.":                  "this auth scheme is not supported by this version, clients that use it are refused",
 	"admin.":                         noAdmin,
 	"sslQuorum":                      noPeers,
-	"quorum.auth.":                   noPeers,
 }
 
 // strictIntegers are direct keys without a field: what they say has no effect, but a value that ZooKeeper refuses to start
 // with is refused here, too. A -D of that name means nothing.
 var strictIntegers = names(`quorum.cnxn.threads.size`)
-
-// builtinProviders are the auth plugins that every ZooKeeper has whether they are named or not.
-var builtinProviders = names(`
-	org.apache.zookeeper.server.auth.DigestAuthenticationProvider
-	org.apache.zookeeper.server.auth.IPAuthenticationProvider`)
 
 // fieldless judges a key without a field, or one whose field has no effect. known is false if ZooKeeper does not know it
 // either.
@@ -103,8 +84,6 @@ func fieldless(key, value string) (remark string, known bool, err error) {
 	}
 	switch {
 	case family(inert, key) != "", key == "serverCnxnFactory":
-		return "", true, nil
-	case strings.HasPrefix(key, "authProvider.") && builtinProviders[value]:
 		return "", true, nil
 	case key == "metricsProvider.className" && strings.HasSuffix(value, ".DefaultMetricsProvider"):
 		return "", true, nil
@@ -121,14 +100,9 @@ func fieldless(key, value string) (remark string, known bool, err error) {
 // refusal returns why the server must not start: what the key asks for protects data, and a server that went on without
 // it would be less safe than its operator believes. A class that cannot be loaded is refused as in ZooKeeper.
 func refusal(key, value string) error {
-	on := strings.EqualFold(value, "true")
 	switch {
 	case key == "secureClientPort" && strings.Trim(value, "+-0") != "":
 		return fmt.Errorf("%s: refusing to start without the secure port", noTLS)
-	case key == "sessionRequireClientSASLAuth" && on:
-		return fmt.Errorf("%s: refusing to serve clients without the authentication that is required", noSASL)
-	case key == "enforce.auth.enabled" && on:
-		return fmt.Errorf("enforced authentication is not supported by this version: refusing to serve clients without it")
 	case key == "serverCnxnFactory" && !strings.HasSuffix(value, ".NIOServerCnxnFactory") && !strings.HasSuffix(value, ".NettyServerCnxnFactory"):
 		return fmt.Errorf("Couldn't instantiate %s", shown(value))
 	case key == "metricsProvider.className" && !strings.HasSuffix(value, ".DefaultMetricsProvider") && !strings.HasSuffix(value, ".NullMetricsProvider") && !strings.HasSuffix(value, ".PrometheusMetricsProvider"):

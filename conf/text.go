@@ -12,7 +12,8 @@ var (
 		electionAlg peerType`)
 	// ensembleOnly are those that a standalone server makes no use of.
 	ensembleOnly = names(`initLimit syncLimit connectToLearnerMasterLimit cnxTimeout electionPortBindRetry quorumListenOnAllIPs
-		commitLogCount snapshotSizeFactor`)
+		commitLogCount snapshotSizeFactor quorum.auth.enableSasl quorum.auth.serverRequireSasl quorum.auth.learnerRequireSasl
+		quorum.auth.server.saslLoginContext quorum.auth.learner.saslLoginContext`)
 )
 
 // inForce tells whether the key changes anything in a server with this configuration.

@@ -67,7 +67,7 @@ func newMember(s *Server) (*member, error) {
 	cfg := s.cfg
 	self, _ := cfg.Ensemble.Member(cfg.MyID) // it is one, or the configuration would not have been valid
 	tick := time.Duration(cfg.TickTimeMs) * time.Millisecond
-	m := &member{s: s, id: cfg.MyID, config: cfg.Ensemble, self: self, auth: peer.Trusted{}, links: make(map[zxid.ServerID]*link)}
+	m := &member{s: s, id: cfg.MyID, config: cfg.Ensemble, self: self, auth: peerAuth(s), links: make(map[zxid.ServerID]*link)}
 	m.limits = memberLimits{
 		dial: time.Duration(cfg.CnxTimeoutMs) * time.Millisecond,
 		// A learner that loads a snapshot may take that long to come back to reading.

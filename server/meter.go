@@ -14,6 +14,7 @@ type meter struct {
 	rejected           atomic.Int64
 	sessionlessExpired atomic.Int64
 	closedNotServing   atomic.Int64
+	authFailed         atomic.Int64 // auth requests and logins that were refused, those of other servers included
 	unrecoverable      atomic.Int64
 	snapshotErrors     atomic.Int64
 	fsync              summary // ms
@@ -30,7 +31,7 @@ type meter struct {
 // reset is srst. The facts of the start stay.
 func (m *meter) reset() {
 	for _, n := range []*atomic.Int64{&m.bytesIn, &m.words, &m.wordsAnswered, &m.rejected, &m.sessionlessExpired, &m.closedNotServing,
-		&m.unrecoverable, &m.snapshotErrors} {
+		&m.unrecoverable, &m.snapshotErrors, &m.authFailed} {
 		n.Store(0)
 	}
 	for _, s := range []*summary{&m.fsync, &m.batch, &m.snapshot} {
