@@ -125,6 +125,11 @@ func refusedLogin(err error) error {
 	return err
 }
 
+func isLoginRefused(err error) bool {
+	_, ok := errors.AsType[*loginRefused](err)
+	return ok
+}
+
 // printError tells the user what went wrong, and when no server could be reached, or the login was refused, why.
 func printError(w io.Writer, err error) {
 	fmt.Fprintln(w, err)
