@@ -67,8 +67,8 @@ func TestInteropLogin(t *testing.T) {
 		out, code := zkCli(t, server.Addr(), loginDefines(jaas), "whoami")
 		require.Zero(t, code, out)
 		require.Contains(t, out, "\nsasl: bob\n")
-		out, code = zkCli(t, server.Addr(), append(loginDefines(jaas), "-Dzookeeper.sasl.clientconfig=Wrong"), "whoami")
-		require.NotZero(t, code, out)
+		// The shell goes on after a refusal, and has nobody to show.
+		out, _ = zkCli(t, server.Addr(), append(loginDefines(jaas), "-Dzookeeper.sasl.clientconfig=Wrong"), "whoami")
 		require.NotContains(t, out, "sasl: bob")
 	})
 }
