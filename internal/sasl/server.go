@@ -30,9 +30,7 @@ var (
 	// ErrWrongPassword is a login with another password than the server has for that user.
 	ErrWrongPassword = errors.New("wrong password")
 
-	errOver  = errors.New("this connection's login is over; another one needs another connection")
-	errFirst = errors.New("the login does not begin with an empty token, as one by DIGEST-MD5 does; " +
-		"is the client set up for another mechanism, such as Kerberos?")
+	errOver = errors.New("this connection's login is over; another one needs another connection")
 )
 
 // NewServer begins an exchange. password knows the users; it is called during Step. random is called once, at once.
@@ -46,10 +44,8 @@ func NewServer(target Target, random Random, password func(user string) (string,
 func (s *Server) Step(token []byte) (answer []byte, done bool, err error) {
 	switch s.state {
 	case serverNew:
-		if len(token) > 0 {
-			s.state = serverOver
-			return nil, false, errFirst
-		}
+		// The first token should be empty. A client that knows an earlier nonce may send more, and is challenged anew, as it
+		// is by Java.
 		s.state = serverChallenged
 		return s.challenge(), false, nil
 	case serverChallenged:
