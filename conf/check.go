@@ -139,5 +139,5 @@ func (c *Config) checkSecurity() (faults []Fault) {
 		const key = "secureClientPortAddress"
 		faults = append(faults, Fault{Key: key, Text: "secureClientPortAddress is set but secureClientPort is not set"})
 	}
-	return faults
+	return slices.Concat(faults, c.checkEnforced(), c.checkQuorumLogin())
 }

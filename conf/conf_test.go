@@ -153,8 +153,6 @@ func TestFaults(t *testing.T) {
 		{"fieldless boolean", base + "sslQuorum=1", "zoo.cfg:2: sslQuorum: Invalid option 1 for sslQuorum. Choose 'true' or 'false.'"},
 		{"fieldless number", base + "observerMasterPort=x", `zoo.cfg:2: observerMasterPort: For input string: "x"`},
 		{"secure port no number", base + "secureClientPort=x", `zoo.cfg:2: secureClientPort: For input string: "x"`},
-		{"sasl required", base + "sessionRequireClientSASLAuth=true", "zoo.cfg:2: sessionRequireClientSASLAuth: SASL is not supported by this version: refusing to serve clients without the authentication that is required"},
-		{"enforced auth", base + "enforce.auth.enabled=true\nenforce.auth.schemes=digest", "zoo.cfg:2: enforce.auth.enabled: enforced authentication is not supported by this version: refusing to serve clients without it"},
 		{"connection factory", base + "serverCnxnFactory=com.example.Mine", "zoo.cfg:2: serverCnxnFactory: Couldn't instantiate com.example.Mine"},
 		{"metrics class", base + "metricsProvider.className=com.example.Mine", "zoo.cfg:2: metricsProvider.className: metrics provider class was not found: com.example.Mine"},
 		{"dynamic file missing", base + "dynamicConfigFile=/nowhere/zoo.dyn", "zoo.cfg:2: dynamicConfigFile: file does not exist"},
@@ -225,10 +223,10 @@ admin.enableServer=true
 `, nil)
 	require.Equal(t, []string{
 		"zoo.cfg:3: ssl.keyStore.location: no effect: neither secureClientPort nor client.portUnification says that clients use TLS",
-		"zoo.cfg:4: authProvider.1: no effect: this auth scheme is not supported by this version, clients that use it are refused",
+		"zoo.cfg:4: authProvider.1: no client can log in by SASL: no file with a section Server is named by java.security.auth.login.config",
 		"zoo.cfg:5: audit.enable: no effect: no audit log is written by this version",
 		"zoo.cfg:6: connection_throttle_tokens: no effect: new sessions are not throttled by this version",
-		"zoo.cfg:7: superUser.a: no effect: SASL is not supported by this version, nobody gets these rights",
+		"zoo.cfg:7: superUser.a: no effect: nobody gets these rights, because no file with a section Server is named by java.security.auth.login.config",
 		"zoo.cfg:8: sslQuorum: no effect: a standalone server has no connections to other servers",
 	}, texts(loud.Warnings))
 }
@@ -336,7 +334,6 @@ func TestProperties(t *testing.T) {
 		"zookeeper.readonlymode.enabled":   "true",
 		"zookeeper.preAlocSize":            "9",
 		"zookeeper.multiAddress.enabled":   "true",
-		"java.security.auth.login.config":  "/jaas",
 		"com.sun.management.jmxremote":     "",
 		"user.timezone":                    "UTC",
 	})
@@ -348,7 +345,6 @@ func TestProperties(t *testing.T) {
 	require.True(t, c.MultiAddressEnabled)
 	require.False(t, c.ReadOnlyMode)
 	require.ElementsMatch(t, []string{
-		"-Djava.security.auth.login.config: no effect: SASL is not supported by this version",
 		"-DsnapSizeLimitInKb: no effect: the property is called zookeeper.snapSizeLimitInKb",
 		"-Dzookeeper.preAlocSize: unknown key without effect (ZooKeeper would make it the system property zookeeper.preAlocSize); did you mean preAllocSize?",
 		"-Dzookeeper.readonlymode.enabled: no effect: the property is called readonlymode.enabled",
@@ -358,7 +354,7 @@ func TestProperties(t *testing.T) {
 	}, texts(c.Warnings))
 
 	require.Equal(t, []string{
-		"-Dzookeeper.sessionRequireClientSASLAuth: SASL is not supported by this version: refusing to serve clients without the authentication that is required",
+		"sessionRequireClientSASLAuth: Authentication scheme sasl is not available. Add authProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider",
 	}, faultsOf(t, base, map[string]string{"zookeeper.sessionRequireClientSASLAuth": "true"}))
 }
 

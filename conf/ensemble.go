@@ -279,15 +279,13 @@ func amongServers(key, value string) (remark string, concerns bool, err error) {
 	case strings.HasPrefix(key, "leader."), strings.HasPrefix(key, "learner."):
 		return "no effect: this version has no such setting of leaders and learners", true, nil
 	}
-	return "", strings.HasPrefix(key, "quorum.auth."), nil
+	return "", false, nil
 }
 
 // refusalAmongServers is refusal for what matters in an ensemble only.
 func refusalAmongServers(key, value string) error {
-	on, off := strings.EqualFold(value, "true"), strings.EqualFold(value, "false")
+	off := strings.EqualFold(value, "false")
 	switch {
-	case key == "quorum.auth.enableSasl" && on:
-		return errors.New("SASL between servers is not supported by this version: refusing to trust the other servers without it")
 	case key == "db.autocreate" && off:
 		return errors.New("not supported by this version: refusing to start, since a server that has lost its data would vote before it has got them back")
 	}

@@ -126,7 +126,6 @@ func TestEnsembleFaults(t *testing.T) {
 		{"weight no number", three + "group.1=1:2:3\nweight.1=heavy", "1", `zoo.cfg:8: weight.1: For input string: "heavy"`},
 		{"group without id", three + "groups=1:2:3", "1", `zoo.cfg:7: groups: For input string: ""`},
 		{"revocation", three + "sslQuorum=true\nssl.quorum.crl=true", "1", "zoo.cfg:8: ssl.quorum.crl: revoked certificates cannot be looked for by this version: refusing to trust certificates without that"},
-		{"SASL", three + "quorum.auth.enableSasl=true", "1", "zoo.cfg:7: quorum.auth.enableSasl: SASL between servers is not supported by this version: refusing to trust the other servers without it"},
 		{"votes without data", three + "db.autocreate=False", "1", "zoo.cfg:7: db.autocreate: not supported by this version: refusing to start, since a server that has lost its data would vote before it has got them back"},
 		{"bad line", three + "server.4=d:1", "1", "zoo.cfg:7: server.4: d:1" + " does not have the form server_config or server_config;client_config where server_config is the pipe separated list of host:port:port or host:port:port:type and client_config is port or host:port"},
 		{"client address", three + "server.4=d:1:2;5\nclientPort=6", "4", "zoo.cfg:8: clientPort: client address for this server (id = 4) in static config file is :6 is different from client address found in dynamic file: 0.0.0.0:5"},

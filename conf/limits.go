@@ -1,7 +1,7 @@
 package conf
 
 const (
-	// fileBytesMax bounds a configuration file; real ones have a few kilobytes.
+	// fileBytesMax bounds a configuration file and a JAAS file; real ones have a few kilobytes.
 	fileBytesMax = 1 << 20
 	// myidBytesMax bounds the file myid, of which only the first line counts.
 	myidBytesMax = 4096

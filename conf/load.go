@@ -85,6 +85,7 @@ type loader struct {
 	faults   []Fault
 	warnings []Fault
 
+	defines  map[string]string // all -D properties
 	readFile func(path string, bytesMax int) ([]byte, error)
 	resolve  func(host string) ([]string, error) // nil: names are not looked up
 }
@@ -109,6 +110,7 @@ func (l *loader) warn(s source, key, format string, args ...any) {
 
 // properties takes the -D properties that concern this server. Those of the JVM and its libraries are none of ours.
 func (l *loader) properties(overrides map[string]string) {
+	l.defines = overrides
 	for _, name := range sortedKeys(overrides) {
 		value := trim(overrides[name])
 		key, prefixed := strings.CutPrefix(name, "zookeeper.")
@@ -188,6 +190,7 @@ func (l *loader) finish() (*Config, error) {
 	l.serverLines()
 	l.myID()
 	l.ensemble()
+	l.logins()
 	for _, g := range all {
 		l.applyFieldless(g)
 	}
@@ -258,7 +261,7 @@ func (l *loader) applyFieldless(g given) {
 
 // asksForNothing tells whether the value is what a server does anyway.
 func asksForNothing(key, value string) bool {
-	if value == "" || value == "false" || builtinProviders[value] {
+	if value == "" || value == "false" {
 		return true
 	}
 	k, ok := lookup(key)

@@ -21,10 +21,10 @@ var inert = names(`
 	maxInProcessingDeadWatchers bitHashCacheSize pathStats. messageTracker.
 	flushDelay maxBatchSize maxWriteQueuePollTime db.autocreate enableEagerACLCheck
 	metricsProvider. jvm.pause.monitor jvm.pause.sleep.time.ms jvm.pause.info-threshold.ms jvm.pause.warn-threshold.ms
-	kinit security.auth_to_local kerberos. requireKerberosConfig
+	kinit security.auth_to_local kerberos. requireKerberosConfig sasl. java.security.auth.
 	quorum.cnxn.threads.size observerMasterPort syncEnabled observer.
 	localSessionsEnabled localSessionsUpgradingEnabled oraclePath group* weight*
-	multiAddress.reachabilityCheckEnabled multiAddress.reachabilityCheckTimeoutMs
+	multiAddress.reachabilityCheckEnabled multiAddress.reachabilityCheckTimeoutMs quorum.auth.kerberos.
 	quorumCnxnTimeoutMs tcpKeepAlive fastleader. leaderServes leader. learner.
 	leaderConnectDelayDuringRetryMs observerMaster. forceSnapshotSync
 	forward_learner_requests_to_commit_processor_disabled follower.
@@ -34,7 +34,6 @@ var inert = names(`
 `)
 
 const (
-	noSASL     = "SASL is not supported by this version"
 	noThrottle = "requests are not throttled by this version; it stops reading from clients at globalOutstandingLimit"
 	noLarge    = "large requests are not counted against a byte budget by this version"
 	noPeers    = "a standalone server has no connections to other servers"
@@ -53,20 +52,7 @@ var unsupported = map[string]string{
 	"connection_throttle_*":          "new sessions are not throttled by this version",
 	"audit.enable":                   "no audit log is written by this version",
 	"audit.impl.class":               "no audit log is written by this version",
-	"sasl.":                          noSASL,
-	"java.security.auth.":            noSASL,
-	"superUser":                      noSASL + ", nobody gets these rights",
-	"superUser.":                     noSASL + ", nobody gets these rights",
-	"SASLAuthenticationProvider.":    noSASL + ", nobody gets these rights",
-	"letAnySaslUserDoX":              noSASL + ", nobody gets these rights",
-	"allowSaslFailedClients":         noSASL,
-	"sessionRequireClientSASLAuth":   noSASL + ", and none is required",
 	"IPAuthenticationProvider.":      "the address of a request is that of its connection in this version",
-	"enforce.auth.enabled":           "no authentication is enforced",
-	"enforce.auth.schemes":           "no authentication is enforced",
-	"ensembleAuthName":               "the auth scheme ensemble is not supported by this version",
-	"authProvider.":                  "this auth scheme is not supported by this version, clients that use it are refused",
-	"quorum.auth.":                   noPeers,
 }
 
 // strictIntegers are direct keys without a field: what they say has no effect, but a value that ZooKeeper refuses to start
@@ -74,13 +60,7 @@ var unsupported = map[string]string{
 var strictIntegers = names(`quorum.cnxn.threads.size`)
 
 // X509Provider is the auth plugin that takes the subject of a client's certificate for its identity.
-const X509Provider = "org.apache.zookeeper.server.auth.X509AuthenticationProvider"
-
-// builtinProviders are the auth plugins that need nothing else than to be named, if that.
-var builtinProviders = names(`
-	org.apache.zookeeper.server.auth.DigestAuthenticationProvider
-	org.apache.zookeeper.server.auth.IPAuthenticationProvider
-	` + X509Provider)
+const X509Provider = authClasses + "X509AuthenticationProvider"
 
 // fieldless judges a key without a field, or one whose field has no effect. known is false if ZooKeeper does not know it
 // either.
@@ -96,8 +76,6 @@ func fieldless(key, value string) (remark string, known bool, err error) {
 	switch {
 	case family(inert, key) != "", key == "serverCnxnFactory", fieldlessTLS[key]:
 		return "", true, nil
-	case strings.HasPrefix(key, "authProvider.") && builtinProviders[value]:
-		return "", true, nil
 	case value == "false", value == "":
 		// Nothing is asked for that would be missing.
 		return "", family(unsupported, key) != "", nil
@@ -111,14 +89,9 @@ func fieldless(key, value string) (remark string, known bool, err error) {
 // refusal returns why the server must not start: what the key asks for protects data, and a server that went on without
 // it would be less safe than its operator believes. A class that cannot be loaded is refused as in ZooKeeper.
 func refusal(key, value string) error {
-	on := strings.EqualFold(value, "true")
 	switch {
 	case fieldlessTLS[key]:
 		return refusalOfTLS(key, value)
-	case key == "sessionRequireClientSASLAuth" && on:
-		return fmt.Errorf("%s: refusing to serve clients without the authentication that is required", noSASL)
-	case key == "enforce.auth.enabled" && on:
-		return fmt.Errorf("enforced authentication is not supported by this version: refusing to serve clients without it")
 	case key == "serverCnxnFactory" && !strings.HasSuffix(value, ".NIOServerCnxnFactory") && !strings.HasSuffix(value, ".NettyServerCnxnFactory"):
 		return fmt.Errorf("Couldn't instantiate %s", shown(value))
 	}

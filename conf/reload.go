@@ -34,7 +34,7 @@ const notShown = "(not shown)"
 // configuration that has them. needRestart are those that count when the server is started the next time. Settings that
 // have no effect in this version are in neither. Both lists are in the order of String.
 func Reload(old, new *Config) (changes, needRestart []Change) {
-	for _, k := range keys {
+	for _, k := range keysOfBoth(old, new) {
 		from, _ := k.show(old)
 		to, _ := k.show(new)
 		if from == to || !new.inForce(k) && !old.inForce(k) {
@@ -50,7 +50,7 @@ func Reload(old, new *Config) (changes, needRestart []Change) {
 			needRestart = append(needRestart, c)
 		}
 	}
-	return changes, append(needRestart, memberChanges(old, new)...)
+	return append(changes, userChanges(old, new)...), append(needRestart, memberChanges(old, new)...)
 }
 
 func hide(secret string) string {

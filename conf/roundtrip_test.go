@@ -55,7 +55,7 @@ func TestPrintedFormMeansTheSame(t *testing.T) {
 // no value alone makes a whole.
 var alwaysTheSame = names(`electionAlg dynamicConfigFile standaloneEnabled secureClientPort secureClientPortAddress
 	enforce.auth.enabled sessionRequireClientSASLAuth metricsProvider.className quorum.auth.serverRequireSasl
-	quorum.auth.learnerRequireSasl`)
+	quorum.auth.learnerRequireSasl java.security.auth.login.config`)
 
 // TestEveryKeyRoundTrips takes each key alone, so that none is left to chance.
 func TestEveryKeyRoundTrips(t *testing.T) {

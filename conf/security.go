@@ -4,10 +4,12 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"zabra/internal/sasl"
 )
 
-// Security is what the configuration says about encryption and about who is who. This version does not act on all of it:
-// names.go says what is refused for that reason.
+// Security is what the configuration says about encryption and about who is who. What this version parses and does not act
+// on is marked in the table below; names.go says which of it is refused for that reason.
 type Security struct {
 	// SecureClientPort is the client port with TLS, Unset for none; SecureClientPortAddress is what to bind, "" for every
 	// interface.
@@ -40,7 +42,7 @@ type Security struct {
 	// the scheme sasl.
 	EnforceAuth, RequireClientSASL bool
 	EnforceSchemes                 []string
-	// EnsembleNames is the name that clients of the scheme ensemble may give.
+	// EnsembleNames are the names, between commas, that clients of the scheme ensemble may give.
 	EnsembleNames string
 	// UseXForwardedFor takes the address of an admin's request from that header.
 	UseXForwardedFor bool
@@ -64,6 +66,13 @@ type SASL struct {
 	Quorum, QuorumServerRequired, QuorumLearnerRequired bool
 	// QuorumPrincipal is the Kerberos principal of the other servers.
 	QuorumPrincipal string
+
+	// Users are those of ServerSection: they may log in as clients. Nil without such a section.
+	Users sasl.Users
+	// QuorumUsers are those of QuorumServerSection, whom this server lets in as other servers, and QuorumLogin is that of
+	// QuorumLearnerSection, as whom it logs in to them. Filled in when Quorum is set in an ensemble.
+	QuorumUsers sasl.Users
+	QuorumLogin sasl.Login
 }
 
 // TLS is where one kind of connection takes its keys and its rules from.
@@ -120,18 +129,22 @@ var securityKeys = slices.Concat([]key{
 	strictBool("sslQuorum", func(c *Config) *bool { return &c.Security.QuorumTLS }),
 	strictBool("portUnification", func(c *Config) *bool { return &c.Security.QuorumPortUnification }),
 	strictBool("sslQuorumReloadCertFiles", func(c *Config) *bool { return &c.Security.QuorumCertReload }),
-	propBool("fips-mode", func(c *Config) *bool { return &c.Security.FIPSMode }),
 	propInt("netty.server.outstandingHandshake.limit", property, -1, math.MaxInt32, func(c *Config) *int { return &c.Security.HandshakesMax }),
 	propBool("netty.server.earlyDropSecureConnectionHandshakes", func(c *Config) *bool { return &c.Security.EarlyDrop }),
 	text("X509AuthenticationProvider.superUser", property, func(c *Config) *string { return &c.Security.X509SuperUser }),
 }, tlsKeys("ssl.", func(c *Config) *TLS { return &c.Security.Client }), tlsKeys("ssl.quorum.", func(c *Config) *TLS { return &c.Security.Quorum }), unused(
+	propBool("IPAuthenticationProvider.usexforwardedfor", func(c *Config) *bool { return &c.Security.UseXForwardedFor }),
+), loginKeys)
+
+// loginKeys are those of SASL and of what clients have to prove.
+var loginKeys = []key{
+	propBool("fips-mode", func(c *Config) *bool { return &c.Security.FIPSMode }),
 	text("superUser", property, func(c *Config) *string { return &c.Security.SuperUser }),
 	propBool("enforce.auth.enabled", func(c *Config) *bool { return &c.Security.EnforceAuth }),
 	list("enforce.auth.schemes", func(c *Config) *[]string { return &c.Security.EnforceSchemes }),
 	propBool("sessionRequireClientSASLAuth", func(c *Config) *bool { return &c.Security.RequireClientSASL }),
 	text("ensembleAuthName", property, func(c *Config) *string { return &c.Security.EnsembleNames }),
-	propBool("IPAuthenticationProvider.usexforwardedfor", func(c *Config) *bool { return &c.Security.UseXForwardedFor }),
-	text("java.security.auth.login.config", bare, func(c *Config) *string { return &c.Security.SASL.JAASFile }),
+	text(jaasFileKey, bare, func(c *Config) *string { return &c.Security.SASL.JAASFile }).running(takeUsers),
 	text("sasl.serverconfig", property, func(c *Config) *string { return &c.Security.SASL.ServerSection }),
 	text("SASLAuthenticationProvider.superPassword", property, func(c *Config) *string { return &c.Security.SASL.SuperPassword }).hidden(),
 	text("letAnySaslUserDoX", property, func(c *Config) *string { return &c.Security.SASL.AnyReader }),
@@ -141,8 +154,8 @@ var securityKeys = slices.Concat([]key{
 	strictBool("quorum.auth.learnerRequireSasl", func(c *Config) *bool { return &c.Security.SASL.QuorumLearnerRequired }),
 	text("quorum.auth.server.saslLoginContext", direct, func(c *Config) *string { return &c.Security.SASL.QuorumServerSection }),
 	text("quorum.auth.learner.saslLoginContext", direct, func(c *Config) *string { return &c.Security.SASL.QuorumLearnerSection }),
-	text("quorum.auth.kerberos.servicePrincipal", direct, func(c *Config) *string { return &c.Security.SASL.QuorumPrincipal }),
-))
+	text("quorum.auth.kerberos.servicePrincipal", direct, func(c *Config) *string { return &c.Security.SASL.QuorumPrincipal }).notYet(),
+}
 
 // tlsKeys are the keys of one set, which all begin with the prefix.
 func tlsKeys(prefix string, set func(*Config) *TLS) []key {
@@ -176,9 +189,10 @@ func storeKeys(prefix string, store func(*Config) *Store) []key {
 var families = []struct {
 	prefix string
 	field  func(*Config) *map[string]string
+	remark func(value string) string
 }{
-	{"authProvider.", func(c *Config) *map[string]string { return &c.Security.Providers }},
-	{"superUser.", func(c *Config) *map[string]string { return &c.Security.SuperUsers }},
+	{"authProvider.", func(c *Config) *map[string]string { return &c.Security.Providers }, providerRemark},
+	{"superUser.", func(c *Config) *map[string]string { return &c.Security.SuperUsers }, nil},
 }
 
 // familyKey returns the key of that name, if it is of a family.
@@ -197,13 +211,16 @@ func familyKey(name string) (key, bool) {
 				*m = map[string]string{}
 			}
 			(*m)[suffix] = v
+			if f.remark != nil {
+				return f.remark(v), nil
+			}
 			return "", nil
 		}
 		show := func(c *Config) (string, bool) {
 			v, ok := (*f.field(c))[suffix]
 			return v, ok
 		}
-		return key{name: name, reach: property, set: set, show: show}.notYet(), true
+		return key{name: name, reach: property, set: set, show: show}, true
 	}
 	return key{}, false
 }

@@ -39,7 +39,7 @@ jvm.pause.warn-threshold.ms=20
 leaderServes=no
 observerMasterPort=2191
 leader.maxConcurrentSnapSyncs=3
-`, map[string]string{"java.security.auth.login.config": "/k/jaas.conf", "zookeeper.root.logger": "warn, ROLLINGFILE"})
+`, map[string]string{"zookeeper.root.logger": "warn, ROLLINGFILE"})
 	s := c.Security
 	require.True(t, s.ClientPortUnification)
 	require.Equal(t, Store{Location: "/k/server.p12", PasswordPath: "/k/password"}, s.Client.KeyStore)
@@ -56,7 +56,6 @@ leader.maxConcurrentSnapSyncs=3
 	require.Equal(t, "cn", s.SuperUser)
 	require.Equal(t, map[string]string{"b": "bob"}, s.SuperUsers)
 	require.Equal(t, []string{"sasl", "digest"}, s.EnforceSchemes)
-	require.Equal(t, "/k/jaas.conf", s.SASL.JAASFile)
 	require.Equal(t, "Mine", s.SASL.QuorumServerSection)
 	require.Equal(t, "QuorumLearner", s.SASL.QuorumLearnerSection)
 	require.Equal(t, 100, c.Throttle.Sessions.Tokens)

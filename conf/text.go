@@ -11,7 +11,8 @@ var (
 	toldElsewhere = names(`electionAlg peerType`)
 	// ensembleOnly are those that a standalone server makes no use of.
 	ensembleOnly = names(`initLimit syncLimit connectToLearnerMasterLimit cnxTimeout electionPortBindRetry quorumListenOnAllIPs
-		commitLogCount snapshotSizeFactor sslQuorum portUnification`)
+		commitLogCount snapshotSizeFactor sslQuorum portUnification quorum.auth.enableSasl quorum.auth.serverRequireSasl
+		quorum.auth.learnerRequireSasl quorum.auth.server.saslLoginContext quorum.auth.learner.saslLoginContext`)
 )
 
 // inForce tells whether the key changes anything in a server with this configuration.

@@ -23,8 +23,8 @@ type meter struct {
 	snapshotErrors, restoreErrors           atomic.Int64
 	snapshotRateLimited, restoreRateLimited atomic.Int64
 
-	// Security. authFailed counts certificates of clients that were refused, unsuccessfulHandshake TLS handshakes that
-	// failed, tlsHandshakeExceeded those that were refused because too many were going on, insecureAdmin plain requests to
+	// Security. authFailed counts certificates, auth requests and logins that were refused, those of other servers
+	// included, unsuccessfulHandshake TLS handshakes that failed, tlsHandshakeExceeded those that were refused because too many were going on, insecureAdmin plain requests to
 	// the admin server, nonMTLSLocal and nonMTLSRemote plain connections of clients from this machine and from others.
 	authFailed, unsuccessfulHandshake, tlsHandshakeExceeded atomic.Int64
 	insecureAdmin, nonMTLSLocal, nonMTLSRemote              atomic.Int64

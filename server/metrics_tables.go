@@ -6,7 +6,7 @@ import "zabra/server/admin"
 
 var gauges = []metric{
 	{"approximate_data_size", "Sum of the lengths of paths and data, bytes", count(func(m *moment) int64 { return m.stats.DataBytes })},
-	{"auth_failed_count", "Certificates of clients that were refused", count(func(m *moment) int64 { return m.s.meter.authFailed.Load() })},
+	{"auth_failed_count", "Certificates, auth requests and logins that were refused", count(func(m *moment) int64 { return m.s.meter.authFailed.Load() })},
 	{"avg_latency", "Average request latency since the start or srst, ms", func(m *moment) admin.Number { return admin.Float(averageLatency(&m.stats)) }},
 	{"connection_drop_probability", "Share of new connections that the connection throttle drops", func(*moment) admin.Number { return admin.Float(0) }},
 	{"ephemerals_count", "Ephemeral nodes", count(func(m *moment) int64 { return int64(m.stats.Ephemerals) })},

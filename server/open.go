@@ -33,7 +33,7 @@ func (s *Server) open(opts Options) error {
 	}
 	auth, err := znode.NewAuth(znode.AuthConfig{
 		SkipACL: s.cfg.SkipACL, SuperDigest: s.cfg.SuperDigest, DigestDisabled: !s.cfg.DigestAuthEnabled, DigestAlg: s.cfg.DigestAuthAlg,
-		Providers: s.providers(),
+		Providers: authProviders(s.cfg),
 	})
 	if err := errors.Join(err, s.openTLS()); err != nil {
 		return &StartError{Stage: StageConfig, Err: err}
@@ -102,6 +102,7 @@ func (s *Server) replicaConfig() replica.Config {
 		ServerByte: s.serverByte(), TickMs: int64(s.cfg.TickTimeMs),
 		MinSessionTimeoutMs: s.cfg.MinSessionTimeoutMs, MaxSessionTimeoutMs: s.cfg.MaxSessionTimeoutMs,
 		FieldBytesMax: s.fieldBytesMax(), RecordBytesMax: s.store.RecordBytesMax(), OutstandingMax: s.cfg.GlobalOutstandingLimit,
+		SASL: s.clientLogins(), EnforcedSchemes: s.cfg.EnforcedSchemes(),
 		Tree: s.treeConfig, EnforceQuota: s.cfg.EnforceQuota, BodylessCloseSession: !s.cfg.CloseSessionTxnEnabled,
 		ReconfigEnabled:  s.cfg.ReconfigEnabled,
 		ContainerCheckMs: s.cfg.ContainerCheckIntervalMs, ContainerMaxPerMinute: int64(s.cfg.ContainerMaxPerMinute),

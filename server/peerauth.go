@@ -11,6 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"zabra/internal/certs"
+	"zabra/internal/sasl"
 	"zabra/wire/peer"
 )
 
@@ -49,7 +50,23 @@ func (m *member) newAuthChain() authChain {
 			detect: time.Duration(sec.Quorum.DetectionTimeoutMs) * time.Millisecond,
 		})
 	}
+	if m.s.cfg.Security.SASL.Quorum {
+		chain = append(chain, peerLogins(m.s))
+	}
 	return chain
+}
+
+// peerLogins has the other servers log in. The users are those of the configuration as it is at the moment of the login.
+func peerLogins(s *Server) *peer.SASL {
+	cfg := &s.cfg.Security
+	return &peer.SASL{
+		LogsIn: cfg.SASL.QuorumLearnerRequired, Requires: cfg.SASL.QuorumServerRequired, Random: random,
+		Login: func() sasl.Login { return s.live.Load().Security.SASL.QuorumLogin },
+		Password: func(user string) (string, bool) {
+			return s.live.Load().Security.SASL.QuorumUsers.Password(user)
+		},
+		Off: cfg.FIPSMode,
+	}
 }
 
 // tellEncryption says at the start how servers speak to each other.

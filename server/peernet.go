@@ -139,10 +139,15 @@ func (m *member) refusedHello(remote net.Addr, hello peer.Hello, err error) {
 	if m.ctx.Err() != nil || errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
 		return
 	}
+	text := "a connection of another server was refused; compare the server lines and myid files of both"
+	if _, ok := errors.AsType[*peer.AuthError](err); ok {
+		m.s.meter.authFailed.Add(1)
+		text = "a connection of another server was refused: it has to prove who it is"
+	}
 	const told = 40 // of the reason: behind that may be what the stranger has sent
 	why := err.Error()
 	m.trouble.note(m, "hello from "+hostOf(remote)+why[:min(len(why), told)], hello.From,
-		"a connection of another server was refused; compare the server lines and myid files of both", zap.Stringer("remote", remote), zap.Error(err))
+		text, zap.Stringer("remote", remote), zap.Error(err))
 }
 
 func hostOf(a net.Addr) string {
@@ -274,6 +279,10 @@ func (t *trouble) note(m *member, kind string, peer zxid.ServerID, text string, 
 // unreachable tells that a member does not answer, in the words that runbooks look for.
 func (m *member) unreachable(id zxid.ServerID, what string, addrs []string, err error) {
 	if m.ctx.Err() != nil {
+		return
+	}
+	if _, ok := errors.AsType[*peer.AuthError](err); ok {
+		m.trouble.note(m, what+" refused", id, fmt.Sprintf("cannot log in to server %d", id), zap.Error(err))
 		return
 	}
 	var refused *peer.RefusedError

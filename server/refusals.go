@@ -197,7 +197,8 @@ func (s *Server) refused(f replica.Refusal) {
 		kind: "request " + f.Op.String(), remote: f.Conn.Remote(), session: f.Session, op: f.Op, hasOp: !f.Backlog,
 		path: f.Path, bytes: f.Bytes, limit: f.Limit, why: f.Why,
 	}
-	if f.Op == wire.OpAuth {
+	if f.Op == wire.OpAuth || f.Op == wire.OpSASL {
+		s.meter.authFailed.Add(1)
 		// The reason names what the client sent. As a field it cannot pass for anything else in the line.
 		told.why, told.detail = "authentication refused", f.Why
 	}

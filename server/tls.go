@@ -81,14 +81,6 @@ func (s *Server) adminTLSConfig() (*tls.Config, error) {
 	return set.ServerWith(auth), nil
 }
 
-// providers are the schemes of identities beside those that every server has.
-func (s *Server) providers() []znode.Provider {
-	if !s.cfg.X509Auth() {
-		return nil
-	}
-	return []znode.Provider{znode.X509Provider{SuperUser: s.cfg.Security.X509SuperUser}}
-}
-
 // certLoop looks for new certificates again and again, where the configuration asks for that.
 func (s *Server) certLoop() {
 	for s.pause(s.tls.pollTime) {

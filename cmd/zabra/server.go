@@ -50,8 +50,9 @@ connect, to port 2181.
 other JVM arguments in them are skipped.
 
 SIGHUP loads the configuration again, with the same arguments. The server takes at once, without touching a session, the
-four-letter words, maxClientCnxns, maxCnxns, nio.sessionlessCnxnTimeout, fsync.warningthresholdms, autopurge.snapRetainCount
-and the level of the log, and new content of the files with certificates; what else has changed is named in the log and takes effect at a restart. A file with faults changes
+four-letter words, maxClientCnxns, maxCnxns, nio.sessionlessCnxnTimeout, fsync.warningthresholdms, autopurge.snapRetainCount,
+the users of the JAAS file, the level of the log, and new content of the files with certificates; what else has changed is named in the
+log and takes effect at a restart. A file with faults changes
 nothing.
 
 The level of the log is that of --log-level, or else that of the property zookeeper.root.logger, or else info.

@@ -111,9 +111,31 @@ type unreachable struct{ cause error }
 func (e *unreachable) Error() string   { return e.cause.Error() }
 func (e *unreachable) Unwrap() []error { return []error{wire.CodeConnectionLoss, e.cause} }
 
-// printError tells the user what went wrong, and when no server could be reached, why.
+// loginRefused is a login by SASL that a server has refused. There is no point in trying again.
+type loginRefused struct{ cause error }
+
+func (e *loginRefused) Error() string   { return e.cause.Error() }
+func (e *loginRefused) Unwrap() []error { return []error{wire.CodeAuthFailed, e.cause} }
+
+// refusedLogin marks what came of a login if it was refused; a connection that was lost is something else.
+func refusedLogin(err error) error {
+	if errors.Is(err, wire.CodeAuthFailed) || errors.Is(err, wire.CodeAuthRequired) {
+		return &loginRefused{err}
+	}
+	return err
+}
+
+func isLoginRefused(err error) bool {
+	_, ok := errors.AsType[*loginRefused](err)
+	return ok
+}
+
+// printError tells the user what went wrong, and when no server could be reached, or the login was refused, why.
 func printError(w io.Writer, err error) {
 	fmt.Fprintln(w, err)
+	if l, ok := errors.AsType[*loginRefused](err); ok {
+		fmt.Fprintf(w, "the login by SASL was refused: %v\n", l.cause)
+	}
 	if u, ok := errors.AsType[*unreachable](err); ok {
 		fmt.Fprintf(w, "no server can be reached, the last answer is: %v\n", u.cause)
 	}

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/term"
+
+	"zabra/internal/sasl"
 )
 
 // Options say how a command line runs. ParseOptions makes them.
@@ -30,6 +32,8 @@ type Options struct {
 	Color bool
 	// TLS is how to speak TLS; nil for plain connections.
 	TLS *tls.Config
+	// Login is who to log in as by SASL; nil for nobody.
+	Login *sasl.Login
 	// HistoryFile keeps the lines of interactive sessions; "" for none.
 	HistoryFile string
 	// Version is what the command version shows.
@@ -57,6 +61,8 @@ Options, with one hyphen or two:
   -r                                accept a server that is cut off from its ensemble
   -waitforconnection                wait for the connection, one session timeout at most, before the first command
   -client-configuration FILE        ZooKeeper's client configuration, for TLS with stores in PEM, JKS or PKCS12
+  -DNAME=VALUE                      a property as for java, also taken from CLIENT_JVMFLAGS and JVMFLAGS:
+                                    -Djava.security.auth.login.config=FILE logs in by SASL, as the section Client says
   -q, --quiet                       no greeting and no events about the session itself
   --tls                             speak TLS, checking servers against the system's certificates
   --tls-ca FILE                     speak TLS, checking servers against these certificates (PEM)
@@ -90,8 +96,10 @@ func ParseOptions(args []string, getenv func(string) string, stderr io.Writer) (
 	if home := getenv("HOME"); home != "" {
 		p.opt.HistoryFile = filepath.Join(home, ".zabra_history")
 	}
-	if err := p.environment(getenv("CLIENT_JVMFLAGS")); err != nil {
-		return nil, err
+	for _, name := range []string{"CLIENT_JVMFLAGS", "JVMFLAGS"} {
+		if err := p.environment(name, getenv(name)); err != nil {
+			return nil, err
+		}
 	}
 	for len(args) > 0 && strings.HasPrefix(args[0], "-") {
 		n, err := p.option(args)
@@ -110,12 +118,13 @@ func ParseOptions(args []string, getenv func(string) string, stderr io.Writer) (
 		return nil, fmt.Errorf("--color %s: it must be auto, always or never", p.color)
 	}
 	files, secure := p.config.complete(p.tls)
-	if !p.useTLS && !secure {
-		return p.opt, nil
-	}
 	var err error
-	p.opt.TLS, err = files.Load()
-	if err != nil {
+	if p.useTLS || secure {
+		if p.opt.TLS, err = files.Load(); err != nil {
+			return nil, err
+		}
+	}
+	if p.opt.Login, err = p.config.login(); err != nil {
 		return nil, err
 	}
 	return p.opt, nil
@@ -124,14 +133,22 @@ func ParseOptions(args []string, getenv func(string) string, stderr io.Writer) (
 func isTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
 // environment takes the -D options that zkCli's script passes on to Java.
-func (p *optionsParse) environment(flags string) error {
-	var lines []string
+func (p *optionsParse) environment(name, flags string) error {
 	for word := range strings.FieldsSeq(flags) {
-		if definition, ok := strings.CutPrefix(word, "-Dzookeeper."); ok && strings.Contains(definition, "=") {
-			lines = append(lines, definition)
+		if err := p.define(word, name); err != nil {
+			return err
 		}
 	}
-	return p.config.read(lines, "CLIENT_JVMFLAGS")
+	return nil
+}
+
+// define takes a -D option, if it is one for a client of ZooKeeper.
+func (p *optionsParse) define(word, where string) error {
+	definition, ok := strings.CutPrefix(word, "-D")
+	if !ok || !strings.Contains(definition, "=") {
+		return nil
+	}
+	return p.config.read([]string{definition}, where)
 }
 
 // option takes the first option and returns how many words it was.
@@ -147,6 +164,9 @@ func (p *optionsParse) option(args []string) (int, error) {
 		}
 		used = 2
 		return args[1], nil
+	}
+	if strings.HasPrefix(args[0], "-D") {
+		return used, p.define(args[0], "the option -D")
 	}
 	var err error
 	switch name {

@@ -39,7 +39,7 @@ func Run(ctx context.Context, opt *Options) int {
 	switch {
 	case interrupted:
 		return ExitInterrupted
-	case err != nil && opt.Wait:
+	case err != nil && (opt.Wait || isLoginRefused(err)):
 		printError(sh.err, err)
 		return ExitFailure
 	case len(opt.Words) > 0:

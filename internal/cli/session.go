@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"zabra/internal/sasl"
 	"zabra/server/client"
 	"zabra/wire"
 	"zabra/zab/zxid"
@@ -46,6 +47,7 @@ type sessionConfig struct {
 	timeout  time.Duration
 	readOnly bool
 	tls      *tls.Config
+	login    *sasl.Login // nil for none
 	// notify gets every event, in order. It runs on the connection's reader.
 	notify func(notice)
 	// changed gets every new state. It may be nil.
@@ -102,7 +104,8 @@ func (s *session) run(ctx context.Context) {
 		case errors.Is(err, wire.CodeSessionExpired):
 			s.over(stateClosed, "Expired")
 			return
-		case errors.Is(err, wire.CodeAuthFailed):
+		case errors.Is(err, wire.CodeAuthFailed), errors.Is(err, wire.CodeAuthRequired):
+			s.set(func() { s.failed = err })
 			s.over(stateAuthFailed, "AuthFailed")
 			return
 		}
@@ -138,6 +141,12 @@ func (s *session) dial(ctx context.Context, addr string) (*client.Client, error)
 	c, err := client.Dial(ctx, addr, opt)
 	if err != nil {
 		return nil, err
+	}
+	if s.cfg.login != nil {
+		if err := c.SASLLogin(ctx, *s.cfg.login); err != nil {
+			c.Abandon()
+			return nil, refusedLogin(err)
+		}
 	}
 	for _, a := range auths {
 		if err := c.AddAuth(ctx, a.scheme, a.auth); err != nil {
@@ -252,6 +261,9 @@ func (s *session) connection(ctx context.Context, patient bool) (*client.Client,
 		s.mu.Unlock()
 		switch {
 		case st == stateAuthFailed:
+			if login, ok := errors.AsType[*loginRefused](failed); ok {
+				return nil, login
+			}
 			return nil, wire.CodeAuthFailed
 		case st == stateClosed:
 			return nil, wire.CodeSessionExpired

@@ -60,7 +60,7 @@ func (sh *shell) connect() {
 	sh.close(true)
 	sh.view.set(func() { sh.view.servers, sh.view.state = sh.servers.text, stateConnecting })
 	sh.sess = openSession(sessionConfig{
-		servers: sh.servers, timeout: sh.opt.Timeout, readOnly: sh.opt.ReadOnly, tls: sh.opt.TLS, notify: sh.notify,
+		servers: sh.servers, timeout: sh.opt.Timeout, readOnly: sh.opt.ReadOnly, tls: sh.opt.TLS, login: sh.opt.Login, notify: sh.notify,
 		changed: sh.stateChanged,
 	})
 }

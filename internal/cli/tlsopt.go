@@ -153,8 +153,8 @@ const (
 	keyHostname = "ssl.hostnameverification"
 )
 
-// clientConfig are the settings of CLIENT_JVMFLAGS and of a client configuration file, by their key in small letters. What
-// is read later counts.
+// clientConfig are the settings of the environment, of -D and of a client configuration file, by their key in small letters.
+// What is read later counts.
 type clientConfig map[string]clientSetting
 
 type clientSetting struct{ value, where string }
@@ -170,10 +170,14 @@ func (cc clientConfig) read(lines []string, where string) error {
 		if !ok { // it is not shown, since it may be part of a password
 			return fmt.Errorf("%s: line %d is not of the form key=value", where, i+1)
 		}
-		key = strings.ToLower(strings.TrimPrefix(strings.TrimSpace(key), "zookeeper."))
-		cc[key] = clientSetting{strings.TrimSpace(value), where}
+		cc[settingName(key)] = clientSetting{strings.TrimSpace(value), where}
 	}
 	return nil
+}
+
+// settingName is the name that a key has in a clientConfig.
+func settingName(key string) string {
+	return strings.ToLower(strings.TrimPrefix(strings.TrimSpace(key), "zookeeper."))
 }
 
 // complete adds to the files of options what the settings say of others, if the settings ask for TLS, and tells whether

@@ -13,7 +13,7 @@ import (
 // randomness, and no result that hangs on the order of a map. The simulator repeats runs from a seed.
 func isPure(pkg string) bool {
 	switch pkg {
-	case "zab", "znode", "session", "server/replica":
+	case "zab", "znode", "session", "server/replica", "internal/sasl":
 		return true
 	}
 	return strings.HasPrefix(pkg, "zab/") && pkg != "zab/zabtest"

@@ -29,6 +29,11 @@ type Config struct {
 	// in flight (16, or OutstandingMax if that is less) are not read. In an ensemble with more than two voters it is shared among all of them but one.
 	OutstandingMax int
 	Tree           znode.Config
+	// SASL is who may log in by SASL; nil is nobody.
+	SASL *SASL
+	// EnforcedSchemes are the auth schemes of which a client needs one before anything but auth and sasl is answered; nil asks
+	// for nothing.
+	EnforcedSchemes []string
 	// EnforceQuota makes hard quota limits refuse requests.
 	EnforceQuota bool
 	// BodylessCloseSession writes closeSession transactions without the list of ephemerals, as ZooKeeper before 3.6.

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"zabra/internal/sasl"
 	"zabra/jute"
 	"zabra/session"
 	"zabra/wire"
@@ -71,6 +72,8 @@ type Conn struct {
 	waiting atomic.Bool
 	resumed chan struct{}
 	nextSeq uint64 // the reader's
+	// login is the SASL login that is under way or over, nil before it. It is the reader's.
+	login *sasl.Server
 
 	// in carries requests from the reader to the stepping goroutine.
 	in struct {
@@ -228,6 +231,8 @@ func (c *Conn) Receive(frame []byte, now Now) (Verdict, error) {
 		return c.receiveAuth(xid, body, now)
 	case op == wire.OpSASL:
 		return c.receiveSASL(xid, body, now)
+	case c.r.cfg.EnforcedSchemes != nil && !c.identified():
+		return c.refuseStranger(op, xid, now), nil
 	}
 	h := c.session.Load()
 	if h.Closing() {
@@ -292,7 +297,11 @@ func (c *Conn) answerKnown(it *item, nowMs int64) {
 	}
 	e := c.beginReply(it.xid, z, it.code)
 	if it.kind == itemSASL {
-		e.Buffer(nil)
+		var token []byte // null if there is nothing to say
+		if len(it.body) > 0 {
+			token = it.body
+		}
+		e.Buffer(token)
 	}
 	c.endReply(it.op, it.xid, z, it.recvMs, nowMs)
 	if it.last {
@@ -310,24 +319,33 @@ func (c *Conn) receiveAuth(xid int32, body []byte, now Now) (Verdict, error) {
 	if d.Err() != nil {
 		return Closing, fmt.Errorf("auth request: %w", d.Err())
 	}
-	added, code := c.login(&req)
+	added, code := c.authenticate(&req)
 	if code != wire.CodeOK {
 		it.code, it.last = wire.CodeAuthFailed, true
 		c.r.cfg.Refused(Refusal{Conn: c, Session: c.SessionID(), Op: wire.OpAuth, Why: "authentication failed, scheme " + quoted(req.Scheme)})
 		return c.answerInTurn(it, now), nil
 	}
-	ids := znode.AddIDs(*c.ids.Load(), added)
-	if len(ids) > identitiesMax || identityBytes(ids) > identityBytesMax {
+	if !c.addIDs(added) {
 		it.code, it.last = wire.CodeAuthFailed, true
-		c.r.cfg.Refused(Refusal{Conn: c, Session: c.SessionID(), Op: wire.OpAuth, Limit: identityBytesMax, Why: "too many identities on one connection"})
-		return c.answerInTurn(it, now), nil
+		c.r.cfg.Refused(Refusal{Conn: c, Session: c.SessionID(), Op: wire.OpAuth, Limit: identityBytesMax, Why: tooManyIdentities})
 	}
-	c.ids.Store(&ids)
 	return c.answerInTurn(it, now), nil
 }
 
-// login looks at who a client says it is. One that has shown a certificate has proved all that the scheme x509 asks for.
-func (c *Conn) login(req *wire.AuthRequest) (added []wire.ID, code wire.Code) {
+const tooManyIdentities = "too many identities on one connection"
+
+// addIDs gives the connection identities, unless it has too many then.
+func (c *Conn) addIDs(added []wire.ID) bool {
+	ids := znode.AddIDs(*c.ids.Load(), added)
+	if len(ids) > identitiesMax || identityBytes(ids) > identityBytesMax {
+		return false
+	}
+	c.ids.Store(&ids)
+	return true
+}
+
+// authenticate looks at who a client says it is. One that has shown a certificate has proved all that the scheme x509 asks for.
+func (c *Conn) authenticate(req *wire.AuthRequest) (added []wire.ID, code wire.Code) {
 	ids := *c.ids.Load()
 	if string(req.Scheme) == znode.SchemeX509 {
 		for _, id := range ids {
@@ -353,20 +371,6 @@ func identityBytes(ids []wire.ID) (n int) {
 		n += len(id.Scheme) + len(id.ID)
 	}
 	return n
-}
-
-// receiveSASL answers as a server without a login section: an empty answer to any token.
-func (c *Conn) receiveSASL(xid int32, body []byte, now Now) (Verdict, error) {
-	var req wire.SASLRequest
-	d := jute.NewDecoder(body, c.r.cfg.FieldBytesMax)
-	req.Decode(&d)
-	if d.Err() != nil {
-		return c.answerInTurn(item{kind: itemReply, op: wire.OpSASL, xid: xid, code: wire.CodeMarshalling, recvMs: now.MonoMs}, now), nil
-	}
-	if req.Token == nil {
-		return Closing, ErrSASLNullToken
-	}
-	return c.answerInTurn(item{kind: itemSASL, op: wire.OpSASL, xid: xid, recvMs: now.MonoMs}, now), nil
 }
 
 // enqueue puts a request into the line. Whoever called Receive sees to a step.

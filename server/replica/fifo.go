@@ -14,7 +14,7 @@ const (
 	itemRead    itemKind = iota + 1 // run against the tree: reads, sync, ping, watch operations
 	itemWrite                       // becomes a transaction; its answer waits for the commit
 	itemReply                       // the answer is known: a bare header with code and zxid 0 or -1
-	itemSASL                        // an empty SASL answer
+	itemSASL                        // a SASL answer that is known: its token is the body, none is null
 	itemConnect                     // the handshake
 	itemSync                        // a sync whose answer waits for a proof that the leader leads
 )

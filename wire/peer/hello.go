@@ -258,6 +258,8 @@ func stranger(head []byte) string {
 		return "an Apache ZooKeeper server called, whose protocol is not spoken here"
 	case head[0] == 0 && (head[3] == 11 || head[3] == 16):
 		return "a learner of Apache ZooKeeper called, whose protocol is not spoken here"
+	case v == saslMark:
+		return "a server wants to log in, which is not spoken here; is quorum.auth.enableSasl true on this server?"
 	case head[0] == 0x16 && head[1] == 3:
 		return "a TLS handshake, which is not spoken here"
 	}
