@@ -31,6 +31,10 @@ type Config struct {
 	Tree           znode.Config
 	// EnforceQuota makes hard quota limits refuse requests.
 	EnforceQuota bool
+	// Throttle bounds what an overloaded server takes on.
+	Throttle Throttle
+	// Audit hands out what the audit log is to tell, until SetAudit says otherwise.
+	Audit bool
 	// BodylessCloseSession writes closeSession transactions without the list of ephemerals, as ZooKeeper before 3.6.
 	BodylessCloseSession bool
 	// ReconfigEnabled changes how a standalone server refuses a reconfig request. A member of an ensemble answers as if
@@ -65,14 +69,6 @@ type Refusal struct {
 }
 
 func (c *Config) setDefaults() {
-	if c.OutstandingMax <= 0 {
-		c.OutstandingMax = outstandingDefault
-	}
-	if c.Ensemble != nil {
-		if voters := len(c.Ensemble.Ensemble.Voters()); voters > 2 {
-			c.OutstandingMax = max(c.OutstandingMax/(voters-1), 1)
-		}
-	}
 	if c.Wake == nil {
 		c.Wake = func() {}
 	}

@@ -142,6 +142,9 @@ type Stats struct {
 	Proposals, Commits, ExpiredSessions       uint64
 	DigestMismatches                          uint64
 	SessionRequests, Revalidations            uint64
+	// Throttled were refused because they had waited too long, StaleDropped thrown away because nobody waited for them any
+	// more, LargeRejected were beyond the budget of large requests.
+	Throttled, StaleDropped, LargeRejected uint64
 	// Sizes of the transactions that were proposed here since the server's statistics were reset; -1 before any.
 	LastProposalBytes, MinProposalBytes, MaxProposalBytes int
 	// PendingSyncs counts the syncs, of clients here and of learners, that wait for the proof that the leader leads.
@@ -201,6 +204,9 @@ func (r *Replica) Stats() Stats {
 		DigestMismatches: r.counters.digestMismatches.Load(),
 		SessionRequests:  r.counters.connects.Load(),
 		Revalidations:    r.counters.revalidations.Load(),
+		Throttled:        r.counters.throttled.Load(),
+		StaleDropped:     r.counters.staleDropped.Load(),
+		LargeRejected:    r.counters.largeRejected.Load(),
 	}
 	if sum.max > 0 {
 		s.LastResponseBytes, s.MinResponseBytes, s.MaxResponseBytes = sum.last, sum.min, sum.max
