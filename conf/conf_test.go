@@ -204,6 +204,7 @@ group.1=1:2
 weight.1=1
 serverCnxnFactory=org.apache.zookeeper.server.NettyServerCnxnFactory
 metricsProvider.className=org.apache.zookeeper.metrics.impl.DefaultMetricsProvider
+audit.impl.class=org.apache.zookeeper.audit.Slf4jAuditLogger
 authProvider.1=org.apache.zookeeper.server.auth.DigestAuthenticationProvider
 sslQuorum=false
 secureClientPort=0
@@ -216,8 +217,8 @@ admin.portUnification=false
 	loud := mustParse(t, base+`clientPort=1
 ssl.keyStore.password=hunter2
 authProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider
-audit.enable=true
-connection_throttle_tokens=5
+audit.impl.class=com.example.Mine
+request_throttle_stall_time=5
 superUser.a=x
 sslQuorum=true
 admin.enableServer=true
@@ -226,8 +227,7 @@ metricsProvider.httpPort=7000
 	require.Equal(t, []string{
 		"zoo.cfg:3: ssl.keyStore.password: no effect: TLS is not supported by this version",
 		"zoo.cfg:4: authProvider.1: no effect: this auth scheme is not supported by this version, clients that use it are refused",
-		"zoo.cfg:5: audit.enable: no effect: no audit log is written by this version",
-		"zoo.cfg:6: connection_throttle_tokens: no effect: new sessions are not throttled by this version",
+		"zoo.cfg:5: audit.impl.class: no effect: no Java class can be loaded; the audit log is written in the format of ZooKeeper's own",
 		"zoo.cfg:7: superUser.a: no effect: SASL is not supported by this version, nobody gets these rights",
 		"zoo.cfg:8: sslQuorum: no effect: a standalone server has no connections to other servers",
 		"zoo.cfg:9: admin.enableServer: the HTTP admin server is not part of this version, nothing listens on port 8080",

@@ -17,7 +17,7 @@ var inert = names(`
 	netty.server.earlyDropSecureConnectionHandshakes
 	intBufferStartingSizeBytes maxResponseCacheSize maxGetChildrenResponseCacheSize
 	commitProcessor.numWorkerThreads commitProcessor.maxReadBatchSize commitProcessor.maxCommitBatchSize
-	commitProcessor.shutdownTimeout request_throttler.shutdownTimeout
+	commitProcessor.shutdownTimeout request_throttler.shutdownTimeout request_throttle_stall_time
 	watchManagerName watcherCleanThreshold watcherCleanIntervalInSeconds watcherCleanThreadsNum
 	maxInProcessingDeadWatchers bitHashCacheSize pathStats. messageTracker.
 	flushDelay maxBatchSize maxWriteQueuePollTime db.autocreate enableEagerACLCheck
@@ -29,56 +29,44 @@ var inert = names(`
 	quorumCnxnTimeoutMs tcpKeepAlive fastleader. leaderServes leader. learner.
 	leaderConnectDelayDuringRetryMs observerMaster. forceSnapshotSync portUnification sslQuorumReloadCertFiles
 	forward_learner_requests_to_commit_processor_disabled follower.
-	console.threshold log.dir log.file log.threshold log.maxfilesize log.maxbackupindex
 	tracelog.dir tracelog.file auditlog. jmx.log4j.disable
 	requireClientAuthScheme jaasLoginRenew testingonly.initialZxid test.allowDiscontinuousProposals
 `)
 
 const (
-	noTLS      = "TLS is not supported by this version"
-	noSASL     = "SASL is not supported by this version"
-	noThrottle = "requests are not throttled by this version; it stops reading from clients at globalOutstandingLimit"
-	noLarge    = "large requests are not counted against a byte budget by this version"
-	noAdmin    = "the HTTP admin server is not part of this version"
-	noPeers    = "a standalone server has no connections to other servers"
+	noTLS        = "TLS is not supported by this version"
+	noSASL       = "SASL is not supported by this version"
+	noAuditClass = "no Java class can be loaded; the audit log is written in the format of ZooKeeper's own"
+	noAdmin      = "the HTTP admin server is not part of this version"
+	noPeers      = "a standalone server has no connections to other servers"
 )
 
 // unsupported keys are told about: whoever sets one expects something that does not happen.
 var unsupported = map[string]string{
-	"largeRequestThreshold":          noLarge,
-	"largeRequestMaxBytes":           noLarge,
-	"request_throttle_max_requests":  noThrottle,
-	"request_throttle_stall_time":    noThrottle,
-	"request_throttle_drop_stale":    noThrottle,
-	"request_stale_connection_check": noThrottle,
-	"request_stale_latency_check":    noThrottle,
-	"throttled_op_wait_time":         "requests that waited long are not refused by this version",
-	"connection_throttle_*":          "new sessions are not throttled by this version",
-	"audit.enable":                   "no audit log is written by this version",
-	"audit.impl.class":               "no audit log is written by this version",
-	"metricsProvider.":               "metrics are not exported by this version",
-	"ssl.":                           noTLS,
-	"client.portUnification":         noTLS + ", the client port is plain",
-	"client.certReload":              noTLS,
-	"secureClientPort":               noTLS,
-	"secureClientPortAddress":        noTLS,
-	"sasl.":                          noSASL,
-	"java.security.auth.":            noSASL,
-	"superUser":                      noSASL + ", nobody gets these rights",
-	"superUser.":                     noSASL + ", nobody gets these rights",
-	"SASLAuthenticationProvider.":    noSASL + ", nobody gets these rights",
-	"letAnySaslUserDoX":              noSASL + ", nobody gets these rights",
-	"allowSaslFailedClients":         noSASL,
-	"sessionRequireClientSASLAuth":   noSASL + ", and none is required",
-	"X509AuthenticationProvider.":    noTLS + ", nobody gets these rights",
-	"IPAuthenticationProvider.":      noAdmin,
-	"enforce.auth.enabled":           "no authentication is enforced",
-	"enforce.auth.schemes":           "no authentication is enforced",
-	"ensembleAuthName":               "the auth scheme ensemble is not supported by this version",
-	"authProvider.":                  "this auth scheme is not supported by this version, clients that use it are refused",
-	"admin.":                         noAdmin,
-	"sslQuorum":                      noPeers,
-	"quorum.auth.":                   noPeers,
+	"audit.impl.class":             noAuditClass,
+	"metricsProvider.":             "metrics are not exported by this version",
+	"ssl.":                         noTLS,
+	"client.portUnification":       noTLS + ", the client port is plain",
+	"client.certReload":            noTLS,
+	"secureClientPort":             noTLS,
+	"secureClientPortAddress":      noTLS,
+	"sasl.":                        noSASL,
+	"java.security.auth.":          noSASL,
+	"superUser":                    noSASL + ", nobody gets these rights",
+	"superUser.":                   noSASL + ", nobody gets these rights",
+	"SASLAuthenticationProvider.":  noSASL + ", nobody gets these rights",
+	"letAnySaslUserDoX":            noSASL + ", nobody gets these rights",
+	"allowSaslFailedClients":       noSASL,
+	"sessionRequireClientSASLAuth": noSASL + ", and none is required",
+	"X509AuthenticationProvider.":  noTLS + ", nobody gets these rights",
+	"IPAuthenticationProvider.":    noAdmin,
+	"enforce.auth.enabled":         "no authentication is enforced",
+	"enforce.auth.schemes":         "no authentication is enforced",
+	"ensembleAuthName":             "the auth scheme ensemble is not supported by this version",
+	"authProvider.":                "this auth scheme is not supported by this version, clients that use it are refused",
+	"admin.":                       noAdmin,
+	"sslQuorum":                    noPeers,
+	"quorum.auth.":                 noPeers,
 }
 
 // strictIntegers are direct keys without a field: what they say has no effect, but a value that ZooKeeper refuses to start
@@ -89,6 +77,9 @@ var strictIntegers = names(`quorum.cnxn.threads.size`)
 var builtinProviders = names(`
 	org.apache.zookeeper.server.auth.DigestAuthenticationProvider
 	org.apache.zookeeper.server.auth.IPAuthenticationProvider`)
+
+// auditClass is what writes the audit log of a ZooKeeper that was told nothing else.
+const auditClass = "org.apache.zookeeper.audit.Slf4jAuditLogger"
 
 // fieldless judges a key without a field, or one whose field has no effect. known is false if ZooKeeper does not know it
 // either.
@@ -105,6 +96,8 @@ func fieldless(key, value string) (remark string, known bool, err error) {
 	case family(inert, key) != "", key == "serverCnxnFactory":
 		return "", true, nil
 	case strings.HasPrefix(key, "authProvider.") && builtinProviders[value]:
+		return "", true, nil
+	case key == "audit.impl.class" && value == auditClass:
 		return "", true, nil
 	case key == "metricsProvider.className" && strings.HasSuffix(value, ".DefaultMetricsProvider"):
 		return "", true, nil
