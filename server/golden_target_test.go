@@ -22,7 +22,9 @@ import (
 const goldenCommandVariable = "ZABRA_GOLDEN_COMMAND"
 
 const (
-	goldenCheckMs     = "60000"
+	// goldenCheckMs is far away, so that no scan for containers falls into a recording that is not about one, however long its
+	// replay takes.
+	goldenCheckMs     = "86400000"
 	goldenSuperDigest = "super:HXvGvgF2Ib4CYqqs04RcSgJn1Zo=" // password zkdiff
 	goldenStartWait   = time.Minute
 )
