@@ -42,6 +42,7 @@ type conn struct {
 	readN      int
 	received   bool // requests were handed over for which no step was seen to yet
 	readErr    syscall.Errno
+	large      int // bytes that the frame being read has of the budget of large requests
 
 	out writer
 }
@@ -151,7 +152,16 @@ func (c *conn) receive() error {
 			return err
 		}
 		if !ok {
+			if err := c.reserveLarge(); err != nil {
+				return err
+			}
 			break
+		}
+		c.releaseLarge()
+		if !c.greeted {
+			if err := c.admitSession(frame); err != nil {
+				return err
+			}
 		}
 		verdict, err := rc.Receive(frame, now)
 		if err != nil {
@@ -301,6 +311,7 @@ func (c *conn) cut() {
 // release closes the socket and forgets the connection.
 func (c *conn) release() {
 	c.abort()
+	c.releaseLarge()
 	c.in.free()
 	c.s.conns.remove(c)
 }

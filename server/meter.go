@@ -19,6 +19,7 @@ type meter struct {
 	fsync              summary // ms
 	batch              summary // transactions per sync
 	snapshot           summary // ms
+	deficit            summary // tokens
 
 	// Fixed at the start.
 	recoverMs int64
@@ -33,7 +34,7 @@ func (m *meter) reset() {
 		&m.unrecoverable, &m.snapshotErrors} {
 		n.Store(0)
 	}
-	for _, s := range []*summary{&m.fsync, &m.batch, &m.snapshot} {
+	for _, s := range []*summary{&m.fsync, &m.batch, &m.snapshot, &m.deficit} {
 		s.reset()
 	}
 }

@@ -34,7 +34,7 @@ func count(f func(m *moment) int64) func(*moment) admin.Number {
 var gauges = []metric{
 	{"approximate_data_size", "Sum of the lengths of paths and data, bytes", count(func(m *moment) int64 { return m.stats.DataBytes })},
 	{"avg_latency", "Average request latency since the start or srst, ms", func(m *moment) admin.Number { return admin.Float(averageLatency(&m.stats)) }},
-	{"connection_drop_probability", "Share of new connections that the connection throttle drops", func(*moment) admin.Number { return admin.Float(0) }},
+	{"connection_drop_probability", "Share of new connections that the connection throttle drops", func(m *moment) admin.Number { return admin.Float(m.s.sessions.dropProbability()) }},
 	{"ephemerals_count", "Ephemeral nodes", count(func(m *moment) int64 { return int64(m.stats.Ephemerals) })},
 	{"global_sessions", "Sessions known to the whole ensemble", count(func(m *moment) int64 { return int64(m.stats.Sessions) })},
 	{"last_client_response_size", "Size of the last reply, bytes; -1 before any", count(func(m *moment) int64 { return int64(m.stats.LastResponseBytes) })},
@@ -60,17 +60,22 @@ var fileGauges = []metric{
 }
 
 var counters = []metric{
+	{"audit_records_missing", "Records that the audit log lacks; ZooKeeper has no such line", count(func(m *moment) int64 { return m.s.audit.lost.Load() })},
 	{"bytes_received_count", "Bytes from clients", count(func(m *moment) int64 { return m.s.meter.bytesIn.Load() })},
 	{"cnxn_closed_without_zk_server_running", "Connections closed because the server was not serving", count(func(m *moment) int64 { return m.s.meter.closedNotServing.Load() })},
 	{"commit_count", "Transactions committed", count(func(m *moment) int64 { return int64(m.stats.Commits) })},
+	{"connection_drop_count", "Requests for a session refused by the connection throttle", count(func(m *moment) int64 { return m.s.sessions.dropped.Load() })},
 	{"connection_rejected", "Connections refused by a limit", count(func(m *moment) int64 { return m.s.meter.rejected.Load() })},
 	{"connection_request_count", "Requests for a session, new or taken up again", count(func(m *moment) int64 { return int64(m.stats.SessionRequests) })},
 	{"connection_revalidate_count", "Requests to take a session up again", count(func(m *moment) int64 { return int64(m.stats.Revalidations) })},
 	{"digest_mismatches_count", "Transactions after which the tree was not as recorded", count(func(m *moment) int64 { return int64(m.stats.DigestMismatches) })},
+	{"large_requests_rejected", "Requests beyond the budget of large ones", count(func(m *moment) int64 { return int64(m.stats.LargeRejected) })},
 	{"proposal_count", "Transactions proposed", count(func(m *moment) int64 { return int64(m.stats.Proposals) })},
 	{"sessionless_connections_expired", "Connections closed because they opened no session", count(func(m *moment) int64 { return m.s.meter.sessionlessExpired.Load() })},
 	{"snapshot_error_count", "Snapshots that could not be written", count(func(m *moment) int64 { return m.s.meter.snapshotErrors.Load() })},
 	{"stale_sessions_expired", "Sessions that expired", count(func(m *moment) int64 { return int64(m.stats.ExpiredSessions) })},
+	{"stale_requests_dropped", "Requests thrown away because nobody waited for them any more", count(func(m *moment) int64 { return int64(m.stats.StaleDropped) })},
+	{"throttled_ops", "Requests refused because they had waited too long", count(func(m *moment) int64 { return int64(m.stats.Throttled) })},
 	{"unrecoverable_error_count", "Errors that end the server", count(func(m *moment) int64 { return m.s.meter.unrecoverable.Load() })},
 }
 
@@ -79,6 +84,7 @@ var summaryMetrics = []struct {
 	name, help string
 	get        func(m *meter) summed
 }{
+	{"connection_token_deficit", "Tokens missing from the connection throttle's bucket", func(m *meter) summed { return m.deficit.get() }},
 	{"dbinittime", "Time to load the database at the start, ms", func(m *meter) summed { return one(m.recoverMs) }},
 	{"fsynctime", "Time to sync the log, ms", func(m *meter) summed { return m.fsync.get() }},
 	{"snapshottime", "Time to write a snapshot, ms", func(m *meter) summed { return m.snapshot.get() }},

@@ -6,7 +6,7 @@
 // and carries out what it asks for, Server.diskLoop makes transactions durable.
 //
 // Goroutines. One accepts, one sees to steps that nobody else takes, one writes and syncs the log, a few flush the output of
-// steps, one logs what the replica refuses. Each connection has one reader, which also answers its reads. A client that does not
+// steps, one logs what the replica refuses, one writes the audit log. Each connection has one reader, which also answers its reads. A client that does not
 // take its output gets a writer of its own until it has caught up. A snapshot has one while it is written. A member of an
 // ensemble has more: see member.
 //
@@ -85,6 +85,9 @@ type Server struct {
 	snaps    snapshots
 	refusals refusals
 	meter    meter
+	audit    auditLog
+	sessions sessionThrottle
+	purging  purgeTimer
 
 	startMu   sync.Mutex
 	phase     atomic.Uint32
@@ -130,11 +133,12 @@ func New(cfg *conf.Config, opts Options) (*Server, error) {
 	s.disk.init()
 	s.flush.init()
 	s.refusals.init(s.log)
+	s.sessions.configure(s.clock.now().MonoMs, cfg.Throttle.Sessions)
 	if err := s.open(opts); err != nil {
-		return nil, err
+		return nil, s.notStarted(err)
 	}
 	if err := s.listen(); err != nil {
-		return nil, errors.Join(&StartError{Stage: StagePort, Err: err}, s.store.Close())
+		return nil, s.notStarted(errors.Join(&StartError{Stage: StagePort, Err: err}, s.store.Close()))
 	}
 	if cfg.Ensemble != nil {
 		var err error
@@ -142,7 +146,7 @@ func New(cfg *conf.Config, opts Options) (*Server, error) {
 			if s.listener != nil {
 				s.listener.Close()
 			}
-			return nil, errors.Join(err, s.store.Close())
+			return nil, s.notStarted(errors.Join(err, s.store.Close()))
 		}
 	}
 	return s, nil
@@ -242,6 +246,8 @@ func (s *Server) start() bool {
 	s.spawn(s.stepLoop)
 	s.spawn(s.diskLoop)
 	s.spawn(s.refusalLoop)
+	s.spawn(s.auditLoop)
+	s.audit.notice(s.clock.now().WallMs, auditServerStart, auditSuccess)
 	for range min(runtime.GOMAXPROCS(0), flushersMax) {
 		s.spawn(s.flushLoop)
 	}
@@ -251,11 +257,7 @@ func (s *Server) start() bool {
 	if s.member != nil {
 		s.member.start()
 	}
-	if s.cfg.AutopurgePurgeIntervalHours > 0 {
-		s.spawn(s.purgeLoop)
-	} else {
-		s.log.Info("Purge task is not scheduled.")
-	}
+	s.spawn(s.purgeLoop)
 	return true
 }
 
@@ -273,6 +275,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		<-s.done
 		return nil
 	}
+	s.audit.notice(s.clock.now().WallMs, auditServerStop, auditInvoked)
 	s.log.Info("shutting down", zap.Int("connections", s.conns.len()))
 	if s.listener != nil {
 		s.listener.Close()
@@ -347,7 +350,9 @@ func (s *Server) Close() error {
 	var err error
 	s.closeOnce.Do(func() {
 		s.startMu.Lock()
-		s.phase.Store(phaseClosed)
+		if s.phase.Swap(phaseClosed) == phaseServing {
+			s.audit.notice(s.clock.now().WallMs, auditServerStop, auditInvoked)
+		}
 		s.startMu.Unlock()
 		close(s.quit)
 		s.steps.end()
@@ -365,6 +370,7 @@ func (s *Server) Close() error {
 		s.flush.close()
 		s.steps.close()
 		s.running.Wait()
+		s.audit.close()
 		err = s.store.Close()
 		close(s.done)
 	})
