@@ -35,8 +35,20 @@ type levels struct{ console, file zap.AtomicLevel }
 
 // set takes the levels from a configuration.
 func (l *levels) set(cfg *conf.Config) {
-	l.console.SetLevel(max(levelOf(cfg), threshold(cfg.Log.ConsoleLevel)))
-	l.file.SetLevel(max(levelOf(cfg), threshold(cfg.Log.FileLevel)))
+	console, file := levelsOf(cfg)
+	l.console.SetLevel(console)
+	l.file.SetLevel(file)
+}
+
+// lower takes those levels of a configuration that let more through than the present ones.
+func (l *levels) lower(cfg *conf.Config) {
+	console, file := levelsOf(cfg)
+	l.console.SetLevel(min(console, l.console.Level()))
+	l.file.SetLevel(min(file, l.file.Level()))
+}
+
+func levelsOf(cfg *conf.Config) (console, file zapcore.Level) {
+	return max(levelOf(cfg), threshold(cfg.Log.ConsoleLevel)), max(levelOf(cfg), threshold(cfg.Log.FileLevel))
 }
 
 // threshold is a level below which nothing is written, debug for none.

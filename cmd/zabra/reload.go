@@ -57,7 +57,7 @@ func (r *reloading) again(s *server.Server, log *zap.Logger) {
 		}
 	}
 	taken, needRestart := s.Reconfigure(cfg)
-	r.level.console.SetLevel(min(levelOf(cfg), r.level.console.Level())) // who switches it on or off sees the lines either way
+	r.level.lower(cfg) // who switches it on or off sees the lines either way
 	defer r.level.set(cfg)
 	if cfg.Log.ToFile != r.toFile || cfg.Log.NotToConsole != r.notToConsole {
 		log.Warn("root.logger: where the log goes changes at a restart; its level counts at once")

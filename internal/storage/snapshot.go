@@ -187,7 +187,9 @@ func (r rawReader) ReadByte() (byte, error) {
 }
 
 // SnapshotPath is the file that a snapshot of the state at z is written to. Any goroutine may ask.
-func (s *Store) SnapshotPath(z zxid.Zxid) string { return s.snapPath(snapshotName(z, s.cfg.Compression)) }
+func (s *Store) SnapshotPath(z zxid.Zxid) string {
+	return s.snapPath(snapshotName(z, s.cfg.Compression))
+}
 
 // WriteSnapshot writes the snapshot of z. It calls next for one piece after the other: next appends about budget bytes
 // to b and tells whether that was the last. Everything is written and synced under a temporary name, flushed as it goes
