@@ -60,7 +60,6 @@ var fileGauges = []metric{
 }
 
 var counters = []metric{
-	{"audit_records_missing", "Records that the audit log lacks; ZooKeeper has no such line", count(func(m *moment) int64 { return m.s.audit.lost.Load() })},
 	{"bytes_received_count", "Bytes from clients", count(func(m *moment) int64 { return m.s.meter.bytesIn.Load() })},
 	{"cnxn_closed_without_zk_server_running", "Connections closed because the server was not serving", count(func(m *moment) int64 { return m.s.meter.closedNotServing.Load() })},
 	{"commit_count", "Transactions committed", count(func(m *moment) int64 { return int64(m.stats.Commits) })},
@@ -70,6 +69,7 @@ var counters = []metric{
 	{"connection_revalidate_count", "Requests to take a session up again", count(func(m *moment) int64 { return int64(m.stats.Revalidations) })},
 	{"digest_mismatches_count", "Transactions after which the tree was not as recorded", count(func(m *moment) int64 { return int64(m.stats.DigestMismatches) })},
 	{"large_requests_rejected", "Requests beyond the budget of large ones", count(func(m *moment) int64 { return int64(m.stats.LargeRejected) })},
+	{"missing_audit_records", "Records that the audit log lacks; ZooKeeper has no such line", count(func(m *moment) int64 { return m.s.audit.lost.Load() })},
 	{"proposal_count", "Transactions proposed", count(func(m *moment) int64 { return int64(m.stats.Proposals) })},
 	{"sessionless_connections_expired", "Connections closed because they opened no session", count(func(m *moment) int64 { return m.s.meter.sessionlessExpired.Load() })},
 	{"snapshot_error_count", "Snapshots that could not be written", count(func(m *moment) int64 { return m.s.meter.snapshotErrors.Load() })},
