@@ -228,7 +228,7 @@ func (c *conn) refuse(err error) {
 			"If this server was restored or wiped, restart the client", c.remote, err)
 	case refuseThrottled(&f, err):
 	default:
-		f.kind, f.why = "frame", "connection closed: "+err.Error()
+		f.kind, f.why = "frame", "connection closed, because its client sent what cannot be read; look at the program at that address: "+err.Error()
 	}
 	c.s.refusals.note(c.s.clock.now().MonoMs, f)
 }
