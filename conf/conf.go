@@ -144,12 +144,14 @@ type Config struct {
 	Admin Admin
 	// Metrics says how metrics leave the server.
 	Metrics Metrics
-	// AuditEnabled asks for a log of all writes, by whom and with what result.
-	AuditEnabled bool
+	// Audit is the log of all writes, by whom and with what result.
+	Audit Audit
 	// Pauses says which standstills of the process are reported.
 	Pauses Pauses
 	// LogLevel is debug, info, warn or error, "" if the configuration does not say.
 	LogLevel string
+	// Log is what else the configuration says about the server's log.
+	Log Log
 	// Security is encryption and authentication.
 	Security Security
 	// Throttle bounds what clients may ask of the server.

@@ -203,6 +203,7 @@ weight.1=1
 serverCnxnFactory=org.apache.zookeeper.server.NettyServerCnxnFactory
 metricsProvider.className=org.apache.zookeeper.metrics.impl.DefaultMetricsProvider
 metricsProvider.numWorkerThreads=4
+audit.impl.class=org.apache.zookeeper.audit.Slf4jAuditLogger
 authProvider.1=org.apache.zookeeper.server.auth.DigestAuthenticationProvider
 sslQuorum=false
 secureClientPort=0
@@ -215,8 +216,8 @@ admin.portUnification=false
 	loud := mustParse(t, base+`clientPort=1
 ssl.keyStore.location=/k.jks
 authProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider
-audit.enable=true
-connection_throttle_tokens=5
+audit.impl.class=com.example.Mine
+request_throttle_stall_time=5
 superUser.a=x
 sslQuorum=true
 admin.enableServer=true
@@ -224,8 +225,7 @@ admin.enableServer=true
 	require.Equal(t, []string{
 		"zoo.cfg:3: ssl.keyStore.location: no effect: neither secureClientPort nor client.portUnification says that clients use TLS",
 		"zoo.cfg:4: authProvider.1: no client can log in by SASL: no file with a section Server is named by java.security.auth.login.config",
-		"zoo.cfg:5: audit.enable: no effect: no audit log is written by this version",
-		"zoo.cfg:6: connection_throttle_tokens: no effect: new sessions are not throttled by this version",
+		"zoo.cfg:5: audit.impl.class: no effect: no Java class can be loaded; the audit log is written in the format of ZooKeeper's own",
 		"zoo.cfg:7: superUser.a: no effect: nobody gets these rights, because no file with a section Server is named by java.security.auth.login.config",
 		"zoo.cfg:8: sslQuorum: no effect: a standalone server has no connections to other servers",
 	}, texts(loud.Warnings))

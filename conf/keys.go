@@ -50,7 +50,7 @@ func unused(keys ...key) []key {
 }
 
 // keys are all keys with a field, in the order in which String prints them.
-var keys = slices.Concat(serverKeys, ensembleKeys, adminKeys, metricsKeys, securityKeys, throttleKeys)
+var keys = slices.Concat(serverKeys, ensembleKeys, adminKeys, metricsKeys, logKeys, securityKeys, throttleKeys)
 
 // serverKeys are those of every server: its files, its client port, its limits, what it writes and what it allows.
 var serverKeys = []key{
@@ -66,7 +66,7 @@ var serverKeys = []key{
 		running(func(to, from *Config) { to.MaxCnxns = from.MaxCnxns }),
 	propInt("nio.sessionlessCnxnTimeout", property, 1, math.MaxInt32, func(c *Config) *int { return &c.SessionlessTimeoutMs }).
 		running(func(to, from *Config) { to.SessionlessTimeoutMs = from.SessionlessTimeoutMs }),
-	propInt("globalOutstandingLimit", property, 1, math.MaxInt32, func(c *Config) *int { return &c.GlobalOutstandingLimit }),
+	livePropInt("globalOutstandingLimit", 1, math.MaxInt32, func(c *Config) *int { return &c.GlobalOutstandingLimit }),
 	propInt("jute.maxbuffer", bare, juteBytesMin, math.MaxInt32, func(c *Config) *int { return &c.JuteMaxBufferBytes }),
 	propInt("jute.maxbuffer.extrasize", property, math.MinInt32, math.MaxInt32, func(c *Config) *int { return &c.JuteMaxBufferExtraBytes }),
 
@@ -74,8 +74,8 @@ var serverKeys = []key{
 	strictInt("minSessionTimeout", func(c *Config) *int32 { return &c.MinSessionTimeoutMs }),
 	strictInt("maxSessionTimeout", func(c *Config) *int32 { return &c.MaxSessionTimeoutMs }),
 
-	propInt("snapCount", property, math.MinInt32, math.MaxInt32, func(c *Config) *int { return &c.SnapCount }),
-	propInt("snapSizeLimitInKb", property, math.MinInt64, kbMax, func(c *Config) *int64 { return &c.SnapSizeLimitKB }),
+	livePropInt("snapCount", math.MinInt32, math.MaxInt32, func(c *Config) *int { return &c.SnapCount }),
+	livePropInt("snapSizeLimitInKb", math.MinInt64, kbMax, func(c *Config) *int64 { return &c.SnapSizeLimitKB }),
 	propInt("preAllocSize", property, 0, kbMax, func(c *Config) *int64 { return &c.PreAllocKB }),
 	propInt("txnLogSizeLimitInKb", property, math.MinInt64, kbMax, func(c *Config) *int64 { return &c.TxnLogSizeLimitKB }),
 	word("forceSync", "no", false, func(c *Config) *bool { return &c.ForceSync }),
@@ -86,7 +86,8 @@ var serverKeys = []key{
 	propBool("datadir.autocreate", func(c *Config) *bool { return &c.DatadirAutocreate }),
 	strictInt("autopurge.snapRetainCount", func(c *Config) *int { return &c.AutopurgeSnapRetainCount }).
 		running(func(to, from *Config) { to.AutopurgeSnapRetainCount = from.AutopurgeSnapRetainCount }),
-	strictInt("autopurge.purgeInterval", func(c *Config) *int { return &c.AutopurgePurgeIntervalHours }),
+	strictInt("autopurge.purgeInterval", func(c *Config) *int { return &c.AutopurgePurgeIntervalHours }).
+		running(func(to, from *Config) { to.AutopurgePurgeIntervalHours = from.AutopurgePurgeIntervalHours }),
 	propInt("flushDelay", property, 0, math.MaxInt32, func(c *Config) *int { return &c.FlushDelayMs }).notYet(),
 	propInt("maxBatchSize", property, 0, math.MaxInt32, func(c *Config) *int { return &c.MaxBatchSize }).notYet(),
 	propInt("commitLogCount", property, math.MinInt32, math.MaxInt32, func(c *Config) *int { return &c.CommitLogCount }),
@@ -97,7 +98,7 @@ var serverKeys = []key{
 	propBool("serializeLastProcessedZxid.enabled", func(c *Config) *bool { return &c.SerializeLastProcessedZxidEnabled }),
 	propBool("extendedTypesEnabled", func(c *Config) *bool { return &c.ExtendedTypesEnabled }),
 	propBool("emulate353TTLNodes", func(c *Config) *bool { return &c.Emulate353TTLNodes }),
-	propBool("enforceQuota", func(c *Config) *bool { return &c.EnforceQuota }),
+	livePropBool("enforceQuota", func(c *Config) *bool { return &c.EnforceQuota }),
 	propInt("znode.container.checkIntervalMs", bare, 1, math.MaxInt64, func(c *Config) *int64 { return &c.ContainerCheckIntervalMs }),
 	propInt("znode.container.maxPerMinute", bare, 1, math.MaxInt32, func(c *Config) *int { return &c.ContainerMaxPerMinute }),
 	propInt("znode.container.maxNeverUsedIntervalMs", bare, 0, math.MaxInt64, func(c *Config) *int64 { return &c.ContainerMaxNeverUsedMs }),
@@ -109,8 +110,6 @@ var serverKeys = []key{
 
 	key{name: "4lw.commands.whitelist", reach: property, set: setWords, show: showWords}.
 		running(func(to, from *Config) { to.FourLetterWords = from.FourLetterWords }),
-	key{name: "root.logger", reach: property, set: setLogLevel, show: showText(func(c *Config) *string { return &c.LogLevel })}.
-		running(func(to, from *Config) { to.LogLevel = from.LogLevel }),
 	{name: "readonlymode.enabled", reach: bare, set: setPropBool(func(c *Config) *bool { return &c.ReadOnlyMode }), show: showBool(func(c *Config) *bool { return &c.ReadOnlyMode })},
 }
 
@@ -163,6 +162,8 @@ func defaults() *Config {
 		Pauses:                            Pauses{SleepMs: 500, InfoAboveMs: 1000, WarnAboveMs: 10000},
 		Security:                          securityDefaults(),
 		Throttle:                          throttleDefaults(),
+		Log:                               logDefaults(),
+		Audit:                             Audit{Format: AuditText},
 		Quorum:                            quorumDefaults(),
 		CnxTimeoutMs:                      5000,
 		ElectionPortBindRetry:             electionPortBindRetryDefault,

@@ -108,6 +108,9 @@ func (l *loader) warn(s source, key, format string, args ...any) {
 	}
 }
 
+// ownPrefix begins the names of keys that ZooKeeper does not have.
+const ownPrefix = "zabra."
+
 // properties takes the -D properties that concern this server. Those of the JVM and its libraries are none of ours.
 func (l *loader) properties(overrides map[string]string) {
 	l.defines = overrides
@@ -170,7 +173,7 @@ func (l *loader) entry(g given) {
 	case again && old.value != g.value:
 		l.warn(g.source, g.key, "also given as -Dzookeeper.%s; the file counts, as in ZooKeeper", g.key)
 	}
-	if hasField && k.reach == bare && !l.cfg.Embedded {
+	if hasField && k.reach == bare && !l.cfg.Embedded && !strings.HasPrefix(g.key, ownPrefix) {
 		l.warn(g.source, g.key, "ZooKeeper takes this one as -D%s only and would ignore the line; here it counts", g.key)
 	}
 	l.given[g.key] = g

@@ -16,7 +16,7 @@ var inert = names(`
 	netty.advancedFlowControl.enabled ssl.sslProvider
 	intBufferStartingSizeBytes maxResponseCacheSize maxGetChildrenResponseCacheSize
 	commitProcessor.numWorkerThreads commitProcessor.maxReadBatchSize commitProcessor.maxCommitBatchSize
-	commitProcessor.shutdownTimeout request_throttler.shutdownTimeout
+	commitProcessor.shutdownTimeout request_throttler.shutdownTimeout request_throttle_stall_time
 	watchManagerName watcherCleanThreshold watcherCleanIntervalInSeconds watcherCleanThreadsNum
 	maxInProcessingDeadWatchers bitHashCacheSize pathStats. messageTracker.
 	flushDelay maxBatchSize maxWriteQueuePollTime db.autocreate enableEagerACLCheck
@@ -28,31 +28,19 @@ var inert = names(`
 	quorumCnxnTimeoutMs tcpKeepAlive fastleader. leaderServes leader. learner.
 	leaderConnectDelayDuringRetryMs observerMaster. forceSnapshotSync
 	forward_learner_requests_to_commit_processor_disabled follower.
-	console.threshold log.dir log.file log.threshold log.maxfilesize log.maxbackupindex
 	tracelog.dir tracelog.file auditlog. jmx.log4j.disable
 	admin.httpVersion requireClientAuthScheme jaasLoginRenew testingonly.initialZxid test.allowDiscontinuousProposals
 `)
 
 const (
-	noThrottle = "requests are not throttled by this version; it stops reading from clients at globalOutstandingLimit"
-	noLarge    = "large requests are not counted against a byte budget by this version"
-	noPeers    = "a standalone server has no connections to other servers"
+	noAuditClass = "no Java class can be loaded; the audit log is written in the format of ZooKeeper's own"
+	noPeers      = "a standalone server has no connections to other servers"
 )
 
 // unsupported keys are told about: whoever sets one expects something that does not happen.
 var unsupported = map[string]string{
-	"largeRequestThreshold":          noLarge,
-	"largeRequestMaxBytes":           noLarge,
-	"request_throttle_max_requests":  noThrottle,
-	"request_throttle_stall_time":    noThrottle,
-	"request_throttle_drop_stale":    noThrottle,
-	"request_stale_connection_check": noThrottle,
-	"request_stale_latency_check":    noThrottle,
-	"throttled_op_wait_time":         "requests that waited long are not refused by this version",
-	"connection_throttle_*":          "new sessions are not throttled by this version",
-	"audit.enable":                   "no audit log is written by this version",
-	"audit.impl.class":               "no audit log is written by this version",
-	"IPAuthenticationProvider.":      "the address of a request is that of its connection in this version",
+	"audit.impl.class":          noAuditClass,
+	"IPAuthenticationProvider.": "the address of a request is that of its connection in this version",
 }
 
 // strictIntegers are direct keys without a field: what they say has no effect, but a value that ZooKeeper refuses to start
@@ -61,6 +49,9 @@ var strictIntegers = names(`quorum.cnxn.threads.size`)
 
 // X509Provider is the auth plugin that takes the subject of a client's certificate for its identity.
 const X509Provider = authClasses + "X509AuthenticationProvider"
+
+// auditClass is what writes the audit log of a ZooKeeper that was told nothing else.
+const auditClass = "org.apache.zookeeper.audit.Slf4jAuditLogger"
 
 // fieldless judges a key without a field, or one whose field has no effect. known is false if ZooKeeper does not know it
 // either.
@@ -75,6 +66,8 @@ func fieldless(key, value string) (remark string, known bool, err error) {
 	}
 	switch {
 	case family(inert, key) != "", key == "serverCnxnFactory", fieldlessTLS[key]:
+		return "", true, nil
+	case key == "audit.impl.class" && value == auditClass:
 		return "", true, nil
 	case value == "false", value == "":
 		// Nothing is asked for that would be missing.

@@ -53,7 +53,6 @@ var adminKeys = append([]key{
 	propBool("admin.snapshot.enabled", func(c *Config) *bool { return &c.Admin.SnapshotEnabled }),
 	propBool("admin.restore.enabled", func(c *Config) *bool { return &c.Admin.RestoreEnabled }),
 }, unused(
-	propBool("audit.enable", func(c *Config) *bool { return &c.AuditEnabled }),
 	strictBool("jvm.pause.monitor", func(c *Config) *bool { return &c.Pauses.Enabled }),
 	propInt("jvm.pause.sleep.time.ms", direct, 1, math.MaxInt32, func(c *Config) *int64 { return &c.Pauses.SleepMs }),
 	propInt("jvm.pause.info-threshold.ms", direct, 1, math.MaxInt32, func(c *Config) *int64 { return &c.Pauses.InfoAboveMs }),
@@ -94,32 +93,6 @@ func adminDefaults() Admin {
 		Enabled: true, Address: "0.0.0.0", Port: 8080, CommandURL: "/commands", IdleTimeoutMs: 30000,
 		RateLimitMs: 300000, SnapshotEnabled: true, RestoreEnabled: true,
 	}
-}
-
-// logLevels are the levels of Java's log libraries, and what they are here.
-var logLevels = map[string]string{
-	"ALL": "debug", "TRACE": "debug", "DEBUG": "debug", "INFO": "info", "WARN": "warn", "ERROR": "error", "FATAL": "error", "OFF": "error",
-}
-
-// ParseLogLevel reads what scripts and images hand to log4j, as in "WARN,CONSOLE": the level counts, the rest names
-// appenders. It is debug, info, warn or error here; ok is false if there is none.
-func ParseLogLevel(text string) (level string, ok bool) {
-	word, _, _ := strings.Cut(text, ",")
-	level, ok = logLevels[strings.ToUpper(trim(word))]
-	return level, ok
-}
-
-func setLogLevel(c *Config, v string) (string, error) {
-	c.LogLevel = ""
-	if v == "" {
-		return "", nil
-	}
-	level, ok := ParseLogLevel(v)
-	if !ok {
-		return fmt.Sprintf("%q does not begin with a level, and counts for nothing", shown(v)), nil
-	}
-	c.LogLevel = level
-	return "", nil
 }
 
 // setAdminEnabled takes only the literal false for a no.

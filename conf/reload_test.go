@@ -28,9 +28,18 @@ func TestReload(t *testing.T) {
 		{"disk", old + "fsync.warningthresholdms=7\nautopurge.snapRetainCount=9\n", []string{
 			"fsync.warningthresholdms: 1000 -> 7", "autopurge.snapRetainCount: 3 -> 9",
 		}, nil},
-		{"what is fixed at the start", old + "enforceQuota=true\nsnapCount=500\nautopurge.purgeInterval=2\n", nil, []string{
+		{"snapshots and quotas", old + "enforceQuota=true\nsnapCount=500\nautopurge.purgeInterval=2\n", []string{
 			"snapCount: 100000 -> 500", "autopurge.purgeInterval: 1 -> 2", "enforceQuota: false -> true",
+		}, nil},
+		{"what is fixed at the start", old + "forceSync=no\npreAllocSize=64\nlog.dir=/l\nlog.maxfilesize=1MB\n", nil, []string{
+			"preAllocSize: 65536 -> 64", "forceSync: yes -> no", "log.dir: nothing -> /l", "log.maxfilesize: 268435456 -> 1048576",
 		}},
+		{"throttles", old + "globalOutstandingLimit=7\nthrottled_op_wait_time=500\nconnection_throttle_tokens=9\nconnection_throttle_drop_increase=0.5\n", []string{
+			"globalOutstandingLimit: 1000 -> 7", "throttled_op_wait_time: 0 -> 500", "connection_throttle_tokens: 0 -> 9", "connection_throttle_drop_increase: 0.02 -> 0.5",
+		}, nil},
+		{"audit log", old + "audit.enable=true\nzabra.audit.format=json\nzabra.audit.file=/l/audit\n", []string{
+			"audit.enable: false -> true", "zabra.audit.format: text -> json", "zabra.audit.file: nothing -> /l/audit",
+		}, nil},
 		{"level of the log", old + "root.logger=TRACE, CONSOLE\n", []string{"root.logger: nothing -> debug"}, nil},
 		{"words", old + "4lw.commands.whitelist=\n", []string{"4lw.commands.whitelist: ruok -> nothing"}, nil},
 		{"secret", old + "DigestAuthenticationProvider.superDigest=super:x\n", nil, []string{"DigestAuthenticationProvider.superDigest: nothing -> (not shown)"}},
@@ -39,7 +48,7 @@ func TestReload(t *testing.T) {
 		{"ports and folders", old + "clientPort=2182\ndataLogDir=/l\n", nil, []string{"dataLogDir: nothing -> /l", "clientPort: 2181 -> 2182"}},
 		{"a member more", old + "server.4=d:2888:3888:observer\n", nil, []string{"server.4: nothing -> d:2888:3888:observer"}},
 		{"another address", old + "server.3=x:2888:3888\n", nil, []string{"server.3: c:2888:3888:participant -> x:2888:3888:participant"}},
-		{"without effect in this version", old + "audit.enable=true\nnio.numWorkerThreads=3\nflushDelay=3\n", nil, nil},
+		{"without effect in this version", old + "request_throttle_stall_time=7\nnio.numWorkerThreads=3\nflushDelay=3\n", nil, nil},
 	}
 	before, err := member(old, "1", nil)
 	require.NoError(t, err)
@@ -90,9 +99,17 @@ func TestTake(t *testing.T) {
 func TestTakeOfEachKey(t *testing.T) {
 	values := map[string]string{
 		"maxClientCnxns": "7", "maxCnxns": "7", "nio.sessionlessCnxnTimeout": "7", "fsync.warningthresholdms": "7",
-		"autopurge.snapRetainCount": "7", "4lw.commands.whitelist": "ruok, mntr", "root.logger": "DEBUG",
+		"autopurge.snapRetainCount": "7", "4lw.commands.whitelist": "ruok, mntr", "root.logger": "DEBUG, ROLLINGFILE",
+		"console.threshold": "WARN", "log.threshold": "ERROR", "globalOutstandingLimit": "7", "snapCount": "7", "snapSizeLimitInKb": "7",
+		"autopurge.purgeInterval": "7", "enforceQuota": "true", "audit.enable": "true", "zabra.audit.format": "json", "zabra.audit.file": "/l/a",
+		"largeRequestThreshold": "7", "largeRequestMaxBytes": "7", "request_throttle_max_requests": "7", "request_throttle_drop_stale": "false",
+		"request_stale_connection_check": "false", "request_stale_latency_check": "true", "throttled_op_wait_time": "7",
+		"connection_throttle_tokens": "7", "connection_throttle_fill_time": "7", "connection_throttle_fill_count": "7",
+		"connection_throttle_freeze_time": "7", "connection_throttle_drop_increase": "0.7", "connection_throttle_drop_decrease": "0.7",
+		"connection_throttle_decrease_ratio": "0.7", "connection_throttle_weight_enabled": "true",
+		"connection_throttle_global_session_weight": "7", "connection_throttle_local_session_weight": "2", "connection_throttle_renew_session_weight": "7",
 	}
-	without := mustParse(t, base+"clientPort=2181\nsnapCount=9", nil)
+	without := mustParse(t, base+"clientPort=2181\npreAllocSize=9", nil)
 	for _, k := range keys {
 		if k.name == jaasFileKey { // it has to name a file that is there: see TestReloadOfUsers
 			continue
@@ -110,7 +127,7 @@ func TestTakeOfEachKey(t *testing.T) {
 			require.NotEqual(t, shows(k, old), shows(k, taken), k.name)
 			require.Equal(t, new.Set(k.name), taken.Set(k.name), k.name)
 			require.Equal(t, old.ClientPort, taken.ClientPort)
-			require.Equal(t, old.SnapCount, taken.SnapCount)
+			require.Equal(t, old.PreAllocKB, taken.PreAllocKB)
 		}
 	}
 }

@@ -65,7 +65,7 @@ func TestEveryKeyRoundTrips(t *testing.T) {
 		require.False(t, seen[k.name], "%s is in the table twice", k.name)
 		seen[k.name] = true
 		changed := 0
-		for _, value := range []string{"", "true", "false", "no", "yes", "5", "70000", "0.25", "want", "PEM", "observer", "gz", "ruok", "DEBUG,CONSOLE", "/p"} {
+		for _, value := range []string{"", "true", "false", "no", "yes", "5", "70000", "0.25", "want", "PEM", "observer", "gz", "ruok", "DEBUG,CONSOLE", "/p", "json"} {
 			c := defaults()
 			if _, err := k.set(c, value); err != nil || shows(k, c) == shows(k, usual) {
 				continue

@@ -69,7 +69,7 @@ leader.maxConcurrentSnapSyncs=3
 	require.Equal(t, 1000, c.Admin.RateLimitMs)
 	require.False(t, c.Admin.RestoreEnabled)
 	require.True(t, c.Admin.SnapshotEnabled)
-	require.True(t, c.AuditEnabled)
+	require.True(t, c.Audit.Enabled)
 	require.EqualValues(t, 20, c.Pauses.WarnAboveMs)
 	require.Equal(t, "warn", c.LogLevel)
 	require.False(t, c.Quorum.LeaderServes)
@@ -90,9 +90,9 @@ sslQuorum=false
 observer.reconnectDelayMs=0
 quorumCnxnTimeoutMs=20
 authProvider.1=org.apache.zookeeper.server.auth.IPAuthenticationProvider
-`, map[string]string{"zookeeper.log.dir": "/var/log", "zookeeper.fips-mode": "false", "zookeeper.kinit": "/usr/bin/kinit"})
+`, map[string]string{"zookeeper.jmx.log4j.disable": "true", "zookeeper.fips-mode": "false", "zookeeper.kinit": "/usr/bin/kinit"})
 	require.Empty(t, c.Warnings)
-	require.Equal(t, []string{"kinit", "log.dir", "nio.numWorkerThreads", "serverCnxnFactory", "commitProcessor.numWorkerThreads", "flushDelay", "quorumCnxnTimeoutMs"},
+	require.Equal(t, []string{"jmx.log4j.disable", "kinit", "nio.numWorkerThreads", "serverCnxnFactory", "commitProcessor.numWorkerThreads", "flushDelay", "quorumCnxnTimeoutMs"},
 		c.WithoutEffect)
 	require.Contains(t, c.String(), "# nio.numWorkerThreads is given, its value makes no difference\n")
 	require.Contains(t, c.String(), "\nflushDelay=5\n")

@@ -21,7 +21,7 @@ import (
 func (s *Server) listen() (err error) {
 	plain, secure := s.cfg.ClientAddr(), s.cfg.SecureClientAddr()
 	if plain == "" && secure == "" {
-		s.log.Warn("no client port is configured: nobody can connect")
+		s.log.Warn("no client port is configured, so that nobody can connect; set clientPort, or give this server's line one, and start it again")
 		return nil
 	}
 	if s.listener, err = s.listenOn(plain, "port"); err != nil {
@@ -62,8 +62,16 @@ func (s *Server) listenOn(addr, what string) (*net.TCPListener, error) {
 	if err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
-	s.log.Info("binding to "+what+" "+l.Addr().String(), zap.Int("backlog", s.cfg.ClientPortListenBacklog))
+	s.log.Info("binding to "+what+" "+javaAddress(l.Addr()), zap.Int("backlog", s.cfg.ClientPortListenBacklog))
 	return tcp, nil
+}
+
+// javaAddress writes the address of a listener as Java does, in front of which it puts the host's name or nothing.
+func javaAddress(addr net.Addr) string {
+	if tcp, ok := addr.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
+		return "0.0.0.0/0.0.0.0:" + strconv.Itoa(tcp.Port)
+	}
+	return "/" + addr.String()
 }
 
 // setBacklog changes the length of the accept queue. The net package takes the system's maximum; listening again on a

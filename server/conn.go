@@ -46,6 +46,7 @@ type conn struct {
 	received   bool // requests were handed over for which no step was seen to yet
 	frames     uint32
 	readErr    syscall.Errno
+	large      int // bytes that the frame being read has of the budget of large requests
 
 	out writer
 }
@@ -160,7 +161,16 @@ func (c *conn) receive() error {
 			return err
 		}
 		if !ok {
+			if err := c.reserveLarge(); err != nil {
+				return err
+			}
 			break
+		}
+		c.releaseLarge()
+		if !c.greeted {
+			if err := c.admitSession(frame); err != nil {
+				return err
+			}
 		}
 		if c.frames++; (c.frames+uint32(c.id))%topSampleEvery == 0 && c.greeted {
 			c.s.actions.top.note(c.remote.Addr(), frame)
@@ -316,6 +326,7 @@ func (c *conn) cut() {
 // release closes the socket and forgets the connection.
 func (c *conn) release() {
 	c.abort()
+	c.releaseLarge()
 	c.in.free()
 	c.s.conns.remove(c)
 }

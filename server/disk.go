@@ -185,8 +185,9 @@ func (s *Server) noteSync(took time.Duration, entries int) {
 	s.meter.batch.Add(int64(entries))
 	s.meter.logged.Add(int64(entries))
 	if limit := s.live.Load().FsyncWarningThresholdMs; limit > 0 && ms >= limit {
-		s.log.Warn(fmt.Sprintf("fsync-ing the write ahead log in SyncThread took %dms which will adversely effect operation latency. "+
-			"See the ZooKeeper troubleshooting guide", ms), zap.Int("transactions", entries))
+		s.log.Warn(fmt.Sprintf("fsync-ing the write ahead log in SyncThread:%d took %dms which will adversely effect operation latency."+
+			"File size is %d bytes. See the ZooKeeper troubleshooting guide; give dataLogDir a disk of its own, or a faster one",
+			max(int64(s.cfg.MyID), 0), ms, s.store.LogFileBytes()), zap.Int("transactions", entries))
 	}
 }
 

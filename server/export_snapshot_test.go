@@ -9,3 +9,6 @@ func (s *Server) SnapshotNow() {
 
 // SnapshotRunning tells whether one is being written.
 func (s *Server) SnapshotRunning() bool { return s.snaps.running() != nil }
+
+// SnapshotsWritten counts the snapshots that were written since the start.
+func (s *Server) SnapshotsWritten() int64 { return int64(s.meter.snapshot.SinceReset().Count) }

@@ -287,11 +287,17 @@ func (r *goldenRun) await(s *goldenSession, a goldenArgs) {
 func countEvents(list []any) int {
 	n := 0
 	for _, x := range list {
-		if x.(goldenObject)["k"] == "event" {
+		if isGoldenEvent(x) {
 			n++
 		}
 	}
 	return n
+}
+
+// isGoldenEvent tells whether a result, of a run or out of a recording, is an event.
+func isGoldenEvent(x any) bool {
+	o, ok := x.(goldenObject)
+	return ok && o["k"] == "event"
 }
 
 // awaitGone asks for a node until there is none. The answers are kept out of the results, events are not.

@@ -5,6 +5,9 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -22,7 +25,9 @@ import (
 const goldenCommandVariable = "ZABRA_GOLDEN_COMMAND"
 
 const (
-	goldenCheckMs     = "60000"
+	// goldenCheckMs is far away, so that no scan for containers falls into a recording that is not about one, however long its
+	// replay takes.
+	goldenCheckMs     = "86400000"
 	goldenSuperDigest = "super:HXvGvgF2Ib4CYqqs04RcSgJn1Zo=" // password zkdiff
 	goldenStartWait   = time.Minute
 )
@@ -36,8 +41,15 @@ const (
 	goldenFollower
 )
 
-// goldenEpoch is the beginning of the first epoch of an ensemble.
-const goldenEpoch = int64(1) << 32
+// goldenEpoch is the beginning of the epoch that an ensemble is in. It is the first one, unless a machine that is very busy made
+// it elect twice.
+func goldenEpoch(t *testing.T, e *servertest.Ensemble) int64 {
+	text, err := os.ReadFile(filepath.Join(e.Server(e.Leader()).DataDir(), "version-2", "currentEpoch"))
+	require.NoError(t, err)
+	epoch, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	require.NoError(t, err)
+	return epoch << 32
+}
 
 // startGolden starts a fresh server in the set-up of a recording and returns its address, and the zxid that it begins at.
 func startGolden(t *testing.T, h *goldenHeader, target goldenTarget) (addr string, base int64) {
@@ -65,9 +77,9 @@ func startGolden(t *testing.T, h *goldenHeader, target goldenTarget) (addr strin
 	}
 	e := servertest.StartEnsemble(t, 3, opts...)
 	if target == goldenFollower {
-		return e.Server(e.Follower()).Addr(), goldenEpoch
+		return e.Server(e.Follower()).Addr(), goldenEpoch(t, e)
 	}
-	return e.Server(e.Leader()).Addr(), goldenEpoch
+	return e.Server(e.Leader()).Addr(), goldenEpoch(t, e)
 }
 
 func startCommand(t *testing.T, command, checkMs, quota string) string {

@@ -44,6 +44,20 @@ const (
 	refusalQueueMax = 256
 	// refusalTextBytesMax bounds each text in such a line, before what cannot be printed is escaped.
 	refusalTextBytesMax = 512
+	// auditQueueMax and auditQueueBytesMax bound the records that wait for the audit log; each takes auditEntryBytes beside its path.
+	auditQueueMax      = 64 << 10
+	auditQueueBytesMax = 64 << 20
+	auditEntryBytes    = 256
+	// auditWaitMax is how long a step waits for room among them. It is short beside the times after which members of an
+	// ensemble give each other up.
+	auditWaitMax = 500 * time.Millisecond
+	// auditWriteBytes is how much of the audit log is written at once.
+	auditWriteBytes = 64 << 10
+	// auditFileBytesMax is the size at which the file of the audit log is set aside, auditFilesKept how many old ones stay.
+	auditFileBytesMax = 10 << 20
+	auditFilesKept    = 10
+	// auditTroubleQuietMs is the time in which trouble with its file makes one line in the log.
+	auditTroubleQuietMs = 60_000
 	// flushersMax is the number of goroutines that write what steps have left to be written.
 	flushersMax = 8
 	// flushBatch is how many connections a flusher takes at once, and how many of one step are urgent.

@@ -232,7 +232,7 @@ func (l *link) write(c *linkConn) {
 		if msg == nil {
 			b = peer.AppendKeepAlive(nil)
 		} else if b, err = enc.AppendMessage(nil, msg); err != nil {
-			l.m.s.log.Error("a notification cannot be sent", zap.Error(err))
+			l.m.s.log.Error("a notification cannot be sent to another member, which is a defect of this program; report it with this line", zap.Error(err))
 			continue
 		}
 		_ = c.nc.SetWriteDeadline(time.Now().Add(l.m.limits.quiet))

@@ -34,6 +34,7 @@ type meter struct {
 	fsync, snapshot, restore histogram.Histogram // ms
 	fsyncUs                  histogram.Histogram // microseconds
 	batch                    histogram.Histogram // transactions per sync
+	deficit                  histogram.Histogram // tokens that the throttle of sessions lacked
 	log                      logMeter
 	fired                    firedMeter
 
@@ -57,7 +58,7 @@ type meter struct {
 func (m *meter) reset() {
 	m.words.Store(0)
 	m.wordsAnswered.Store(0)
-	for _, h := range []*histogram.Histogram{&m.fsync, &m.snapshot, &m.restore, &m.fsyncUs, &m.batch} {
+	for _, h := range []*histogram.Histogram{&m.fsync, &m.snapshot, &m.restore, &m.fsyncUs, &m.batch, &m.deficit} {
 		h.Reset()
 	}
 	m.log.reset()

@@ -9,10 +9,9 @@ var absentCounters = []metric{
 	{"add_dead_watcher_stall_time", "Always 0: watches of closed connections are removed at once", absent},
 	{"dead_watchers_cleared", "Always 0: watches of closed connections are removed at once", absent},
 	{"dead_watchers_queued", "Always 0: watches of closed connections are removed at once", absent},
-	{"ensemble_auth_fail", "Always 0: the auth scheme ensemble is not supported", absent},
-	{"ensemble_auth_skip", "Always 0: the auth scheme ensemble is not supported", absent},
-	{"ensemble_auth_success", "Always 0: the auth scheme ensemble is not supported", absent},
-	{"large_requests_rejected", "Always 0: requests of any size share the one bound on bytes in process", absent},
+	{"ensemble_auth_fail", "Always 0: logins of the auth scheme ensemble are not counted apart; see auth_failed_count", absent},
+	{"ensemble_auth_skip", "Always 0: logins of the auth scheme ensemble are not counted apart; see auth_failed_count", absent},
+	{"ensemble_auth_success", "Always 0: logins of the auth scheme ensemble are not counted apart; see auth_failed_count", absent},
 	{"quit_leading_due_to_disloyal_voter", "Always 0: no leader here gives up on account of how one voter behaves", absent},
 	{"requests_not_forwarded_to_commit_processor", "Always 0: there is no commit processor that a request could bypass", absent},
 	{"response_packet_cache_hits", "Always 0: replies are made from the tree, none is kept", absent},
@@ -20,7 +19,6 @@ var absentCounters = []metric{
 	{"response_packet_get_children_cache_hits", "Always 0: replies are made from the tree, none is kept", absent},
 	{"response_packet_get_children_cache_misses", "Always 0: replies are made from the tree, none is kept", absent},
 	{"skip_learner_request_to_next_processor_count", "Always 0: there is no commit processor that a request could bypass", absent},
-	{"throttled_ops", "Always 0: no request is refused because it has waited", absent},
 }
 
 func absent(*moment) admin.Number { return admin.Int(0) }
@@ -30,7 +28,6 @@ var absentSummaries = []summaryMetric{
 	{"commit_commit_proc_req_queued", "Never a sample: each connection has a line of its own; there is no commit processor with queues", false, nil},
 	{"commit_process_time", "Never a sample: prepare, propose, commit and apply are parts of one step, and not timed one by one", false, nil},
 	{"concurrent_request_processing_in_commit_processor", "Never a sample: each connection has a line of its own; there is no commit processor with queues", false, nil},
-	{"connection_token_deficit", "Never a sample: new sessions are not throttled", false, nil},
 	{"dead_watchers_cleaner_latency", "Never a sample: watches of closed connections are removed at once", true, nil},
 	{"jvm_pause_time_ms", "Never a sample: pauses of the process are not looked for; see go_gc_duration_seconds", true, nil},
 	{"learner_request_processor_queue_size", "Never a sample: a leader takes requests of learners in the same steps as all others", false, nil},

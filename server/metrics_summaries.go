@@ -12,6 +12,7 @@ import (
 // though the stages that they are called after may be cut differently here.
 
 var basicSummaries = []summaryMetric{
+	{"connection_token_deficit", "Tokens missing from the connection throttle's bucket", false, func(s *Server) series { return &s.meter.deficit }},
 	{"dbinittime", "Time to load the database at the start, ms", false, func(s *Server) series { return single(s.meter.recoverMs) }},
 	{"election_time", "Time of an election, ms", false, fromMember(func(m *memberMeter) series { return &m.election })},
 	{"follower_sync_time", "Time to be brought up to date as a follower, ms", false, fromMember(func(m *memberMeter) series { return &m.followerSync })},

@@ -79,7 +79,7 @@ func mntrOf(t testing.TB, text string) (keys []string, values map[string]string)
 }
 
 // ourKeys are those that ZooKeeper does not have; followers is a name of old that only a leader has.
-var ourKeys = append(strings.Fields("has_leader leader_changes live_heap_bytes"), percentileKeys("fsync_us")...)
+var ourKeys = append(strings.Fields("has_leader leader_changes live_heap_bytes missing_audit_records"), percentileKeys("fsync_us")...)
 
 func basicKeys(name string) (keys []string) {
 	for _, part := range []string{"avg_", "min_", "max_", "cnt_", "sum_"} {

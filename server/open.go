@@ -42,12 +42,16 @@ func (s *Server) open(opts Options) error {
 		ExtendedTypes: s.cfg.ExtendedTypesEnabled, Emulate353TTL: s.cfg.Emulate353TTLNodes, NoDigest: !s.cfg.DigestEnabled, Auth: auth,
 		Ahead: ahead.Run, Fired: s.meter.fired.note,
 	}
+	if err := s.audit.open(s.cfg, s.log, auth); err != nil {
+		return &StartError{Stage: StageConfig, Err: err}
+	}
 	fsys := opts.FS
 	if fsys == nil {
 		fsys = vfs.OS{}
 	}
 	storageConfig := s.storageConfig()
 	storageConfig.Rand, storageConfig.Failed, storageConfig.Verify = opts.Rand, s.diskFailed, s.verifySnapshot
+	storageConfig.Removed = func(path string) { s.log.Info("Removing file: " + path) }
 	if s.cfg.Ensemble != nil {
 		storageConfig.ID = s.cfg.MyID
 	}
@@ -103,6 +107,7 @@ func (s *Server) replicaConfig() replica.Config {
 		MinSessionTimeoutMs: s.cfg.MinSessionTimeoutMs, MaxSessionTimeoutMs: s.cfg.MaxSessionTimeoutMs,
 		FieldBytesMax: s.fieldBytesMax(), RecordBytesMax: s.store.RecordBytesMax(), OutstandingMax: s.cfg.GlobalOutstandingLimit,
 		SASL: s.clientLogins(), EnforcedSchemes: s.cfg.EnforcedSchemes(),
+		Throttle: throttleOf(s.cfg), Audit: s.cfg.Audit.Enabled,
 		Tree: s.treeConfig, EnforceQuota: s.cfg.EnforceQuota, BodylessCloseSession: !s.cfg.CloseSessionTxnEnabled,
 		ReconfigEnabled:  s.cfg.ReconfigEnabled,
 		ContainerCheckMs: s.cfg.ContainerCheckIntervalMs, ContainerMaxPerMinute: int64(s.cfg.ContainerMaxPerMinute),
@@ -166,10 +171,11 @@ func (s *Server) recover() error {
 	s.meter.snapshotLoadMs = source.snapshotMs
 	s.meter.replayMs = s.meter.recoverMs - source.snapshotMs
 	for _, err := range rec.Unreadable {
-		s.log.Error("a snapshot cannot be read and was passed over; an older one and a longer part of the log served instead", zap.Error(err))
+		s.log.Error("a snapshot cannot be read and was passed over; an older one and a longer part of the log served instead. Look at its disk; the file may be deleted once there is a newer one", zap.Error(err))
 	}
 	if rec.DigestMismatches > 0 {
-		s.log.Error("the log's digests differ from those of the data: the server that wrote it had other data, or a defect",
+		s.log.Error("the log's digests differ from those of the data: the server that wrote it had other data, or a defect. "+
+			"In an ensemble compare the members with zabra snapshot compare; one that differs gets the data of the others when it is started with an empty directory",
 			zap.Int("transactions", rec.DigestMismatches))
 	}
 	s.log.Info("data loaded", zap.Stringer("zxid", rec.LastZxid), zap.Int("nodes", rec.Tree.NodeCount()+1), // as srvr counts: the root twice

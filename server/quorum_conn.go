@@ -192,7 +192,7 @@ func (c *quorumConn) send(msg *zab.Message) {
 		bytes := c.out.bytes
 		c.out.closed, c.out.queue = true, nil
 		c.out.Unlock()
-		c.m.s.log.Warn("quorum connection cut off: the other server does not take what it is sent; it is brought up to date when it connects again",
+		c.m.s.log.Warn("quorum connection cut off: the other server does not take what it is sent. It is brought up to date when it connects again; if this comes again, look at its disk and at the network between them",
 			zap.Int64("server", int64(c.peer)), zap.Int("bytes", bytes), zap.Int("limit", peerQueueBytesMax))
 		c.nc.Close()
 		return
@@ -372,7 +372,7 @@ func (c *quorumConn) writeFailed(err error) {
 	c.nc.Close()
 	ended := errors.Is(err, net.ErrClosed) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) // the reader tells
 	if c.m.ctx.Err() == nil && !c.hungUp.Load() && !ended {
-		c.m.trouble.note(c.m, "write", c.peer, "quorum connection cut off: the other server could not be written to; it is brought up to date when it connects again",
+		c.m.trouble.note(c.m, "write", c.peer, "quorum connection cut off: the other server could not be written to. It is brought up to date when it connects again; if this comes again, look at that server and at the network between them",
 			zap.Int64("server", int64(c.peer)), zap.Error(err))
 	}
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"encoding/binary"
 	"fmt"
 	"io"
 	"os"
@@ -27,6 +28,18 @@ type inbound struct {
 	// big is a frame under assembly, its length included; bigBytes is how long it will be.
 	big      []byte
 	bigBytes int
+}
+
+// announced is the length of the frame that is not complete, 0 if not even that is known.
+func (in *inbound) announced() int {
+	if in.big != nil {
+		return in.bigBytes - wire.FrameHeadBytes
+	}
+	head, ok := in.head()
+	if !ok {
+		return 0
+	}
+	return int(binary.BigEndian.Uint32(head[:]))
 }
 
 // space returns where the next bytes are to be put. It is never empty.

@@ -228,10 +228,11 @@ func (c *conn) refuse(err error) {
 		f.why = "request is longer than jute.maxbuffer allows; the connection is closed. Raise it on the servers and the clients, or write less"
 	case errors.Is(err, replica.ErrClientAhead):
 		f.kind = "client ahead"
-		f.why = fmt.Sprintf("Refusing session request for client /%s: %v; client must try another server. "+
+		f.why = fmt.Sprintf("Refusing session request for client /%s as %v client must try another server. "+
 			"If this server was restored or wiped, restart the client", c.remote, err)
+	case refuseThrottled(&f, err):
 	default:
-		f.kind, f.why = "frame", "connection closed: "+err.Error()
+		f.kind, f.why = "frame", "connection closed, because its client sent what cannot be read; look at the program at that address: "+err.Error()
 	}
 	c.s.refusals.note(c.s.clock.now().MonoMs, f)
 }

@@ -97,7 +97,7 @@ func (m *member) join(ctx context.Context, generation uint32, leader zxid.Server
 			m.unreachable(leader, "quorum address", quorumAddresses(target), err)
 		}
 		if limit := m.limits.join; limit > 0 && time.Since(began) > limit {
-			m.s.log.Warn("cannot connect to the leader within connectToLearnerMasterLimit; looking for another one",
+			m.s.log.Warn("cannot connect to the leader within connectToLearnerMasterLimit; looking for another one. See whether its quorum port can be reached from here",
 				zap.Int64("leader", int64(leader)), zap.String("address", strings.Join(quorumAddresses(target), ", ")), zap.Error(err))
 			// To the core this is a leader that is not there, whatever its election link says.
 			if l := m.links[leader]; l != nil {

@@ -6,9 +6,9 @@
 // and carries out what it asks for, Server.diskLoop makes transactions durable.
 //
 // Goroutines. One accepts, one sees to steps that nobody else takes, one writes and syncs the log, a few flush the output of
-// steps, one logs what the replica refuses. Each connection has one reader, which also answers its reads. A client that does not
-// take its output gets a writer of its own until it has caught up. A snapshot has one while it is written. The admin
-// server has two, and one for each of its connections. A member of an ensemble has more: see member.
+// steps, one logs what the replica refuses, one writes the audit log. Each connection has one reader, which also answers its
+// reads. A client that does not take its output gets a writer of its own until it has caught up. A snapshot has one while it is
+// written. The admin server has two, and one for each of its connections. A member of an ensemble has more: see member.
 //
 // Steps. The replica is stepped by one goroutine at a time, but not always by the same: whoever has brought work, the reader of
 // a connection or the disk goroutine, takes the step itself if nobody is at it, so that a write in a quiet server wakes one
@@ -101,6 +101,9 @@ type Server struct {
 	refusals refusals
 	actions  actions
 	meter    meter
+	audit    auditLog
+	sessions sessionThrottle
+	purging  purgeTimer
 
 	startMu   sync.Mutex
 	phase     atomic.Uint32
@@ -146,17 +149,18 @@ func New(cfg *conf.Config, opts Options) (*Server, error) {
 	s.disk.init()
 	s.flush.init()
 	s.refusals.init(s.log)
+	s.sessions.configure(s.clock.now().MonoMs, cfg.Throttle.Sessions)
 	if err := s.open(opts); err != nil {
-		return nil, err
+		return nil, s.notStarted(err)
 	}
 	if err := s.listen(); err != nil {
-		return nil, errors.Join(&StartError{Stage: StagePort, Err: err}, s.store.Close())
+		return nil, s.notStarted(errors.Join(&StartError{Stage: StagePort, Err: err}, s.store.Close()))
 	}
 	if cfg.Ensemble != nil {
 		var err error
 		if s.member, err = newMember(s); err != nil {
 			s.closeListeners()
-			return nil, errors.Join(err, s.store.Close())
+			return nil, s.notStarted(errors.Join(err, s.store.Close()))
 		}
 	}
 	if cfg.Security.Quorum.KeyStore.Location != "" {
@@ -271,6 +275,8 @@ func (s *Server) start() bool {
 	s.spawn(s.stepLoop)
 	s.spawn(s.diskLoop)
 	s.spawn(s.refusalLoop)
+	s.spawn(s.auditLoop)
+	s.audit.notice(s.clock.now().WallMs, auditServerStart, auditSuccess)
 	for range min(runtime.GOMAXPROCS(0), flushersMax) {
 		s.spawn(s.flushLoop)
 	}
@@ -287,11 +293,7 @@ func (s *Server) start() bool {
 	if s.metricsServer != nil {
 		s.metricsServer.start(s)
 	}
-	if s.cfg.AutopurgePurgeIntervalHours > 0 {
-		s.spawn(s.purgeLoop)
-	} else {
-		s.log.Info("Purge task is not scheduled.")
-	}
+	s.spawn(s.purgeLoop)
 	return true
 }
 
@@ -309,6 +311,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		<-s.done
 		return nil
 	}
+	s.audit.notice(s.clock.now().WallMs, auditServerStop, auditInvoked)
 	s.log.Info("shutting down", zap.Int("connections", s.conns.len()))
 	s.closeListeners()
 	drainErr := s.drain(ctx)
@@ -381,7 +384,9 @@ func (s *Server) Close() error {
 	var err error
 	s.closeOnce.Do(func() {
 		s.startMu.Lock()
-		s.phase.Store(phaseClosed)
+		if s.phase.Swap(phaseClosed) == phaseServing {
+			s.audit.notice(s.clock.now().WallMs, auditServerStop, auditInvoked)
+		}
 		s.startMu.Unlock()
 		close(s.quit)
 		s.steps.end()
@@ -403,6 +408,7 @@ func (s *Server) Close() error {
 		s.flush.close()
 		s.steps.close()
 		s.running.Wait()
+		s.audit.close()
 		err = s.store.Close()
 		close(s.done)
 	})

@@ -103,7 +103,7 @@ func (s *Server) maybeSnapshot() {
 	s.store.SnapshotStarted()
 	run := s.snaps.begin()
 	if run == nil {
-		s.log.Warn("Too busy to snap, skipping")
+		s.log.Warn("Too busy to snap, skipping; the last snapshot is still being written. If this comes often, raise snapCount or give dataDir a faster disk")
 		return
 	}
 	s.post(func() { s.openSnapshot(run) })
@@ -140,7 +140,7 @@ func (s *Server) openSnapshot(run *snapshotRun) {
 // writeSnapshot writes a snapshot to its file. When the server is closed, or stop is, it gives up, and the file never gets
 // its name.
 func (s *Server) writeSnapshot(snap *znode.Snapshot, stop <-chan struct{}) error {
-	s.log.Info("Snapshotting: " + snap.Zxid().String() + " to " + s.snapshotDir())
+	s.log.Info("Snapshotting: " + snap.Zxid().String() + " to " + s.store.SnapshotPath(snap.Zxid()))
 	began := time.Now()
 	err := s.store.WriteSnapshot(snap.Zxid(), s.pieces(snap, stop))
 	if err == nil {
@@ -185,27 +185,75 @@ func (s *Server) storeFailed(err error) bool {
 	return final != nil && errors.Is(err, final)
 }
 
-// purgeLoop removes old snapshots and logs at the start and then periodically, until the server ends.
+// purgeTimer lets the goroutine that purges hear of a change of its settings.
+type purgeTimer struct{ changed changeSignal }
+
+func (p *purgeTimer) tell() { p.changed.tell() }
+
+// purgeLoop removes old snapshots and logs at the start and then periodically, until the server ends. While no interval is set
+// it waits for one.
 func (s *Server) purgeLoop() {
+	scheduled := true
 	for {
-		s.log.Info("Purge task started.")
-		err := s.store.Purge(s.live.Load().AutopurgeSnapRetainCount, s.verifySnapshot)
+		changed := s.purging.changed.wait()
+		hours := s.live.Load().AutopurgePurgeIntervalHours
 		switch {
-		case s.phase.Load() == phaseClosed:
-			return // it was broken off, or the disk has failed at last, which Close tells
-		case err == nil:
-			s.log.Info("Purge task completed.")
-		case s.storeFailed(err):
-			s.log.Error("cannot purge old snapshots and logs; the disk failed, and the server stops", zap.Error(err))
-			return
-		default:
-			s.log.Error("cannot purge all old snapshots and logs; the next attempt follows after the purge interval",
-				zap.Int("hours", s.cfg.AutopurgePurgeIntervalHours), zap.Error(err))
+		case hours > 0:
+			if !s.purge(hours) {
+				return
+			}
+			scheduled = true
+		case scheduled:
+			s.log.Info("Purge task is not scheduled.")
+			scheduled = false
 		}
-		if !s.pause(time.Duration(s.cfg.AutopurgePurgeIntervalHours) * time.Hour) {
+		if !s.awaitPurge(hours, changed) {
 			return
 		}
 	}
+}
+
+// awaitPurge waits until the next purge is due, after that many hours or because the interval was changed. It reports false if
+// the server is being closed.
+func (s *Server) awaitPurge(hours int, changed <-chan struct{}) bool {
+	var due <-chan time.Time
+	if hours > 0 {
+		timer := time.NewTimer(time.Duration(hours) * time.Hour)
+		defer timer.Stop()
+		due = timer.C
+	}
+	for {
+		select {
+		case <-due:
+			return true
+		case <-changed:
+			if s.live.Load().AutopurgePurgeIntervalHours != hours {
+				return true
+			}
+			changed = s.purging.changed.wait()
+		case <-s.draining:
+			return false
+		}
+	}
+}
+
+// purge removes old snapshots and logs. It reports false if there will be no further purge.
+func (s *Server) purge(hours int) bool {
+	s.log.Info("Purge task started.")
+	err := s.store.Purge(s.live.Load().AutopurgeSnapRetainCount, s.verifySnapshot)
+	switch {
+	case s.phase.Load() == phaseClosed:
+		return false // it was broken off, or the disk has failed at last, which Close tells
+	case err == nil:
+		s.log.Info("Purge task completed.")
+	case s.storeFailed(err):
+		s.log.Error("cannot purge old snapshots and logs; the disk failed, and the server stops", zap.Error(err))
+		return false
+	default:
+		s.log.Error("cannot purge all old snapshots and logs; look at the rights of the data directories. The next attempt follows after the purge interval",
+			zap.Int("hours", hours), zap.Error(err))
+	}
+	return true
 }
 
 // verifySnapshot reads a snapshot in full, before older ones are deleted because it is there. When the server is closed

@@ -321,6 +321,9 @@ func (s *Server) carryOut(rd *replica.Ready) {
 	if s.member != nil {
 		s.member.carryOut(rd)
 	}
+	if len(rd.Audit) > 0 {
+		s.audit.add(s.clock.now().WallMs, rd.Audit)
+	}
 	s.disk.add(rd.Persist)
 	if len(rd.Flush) <= flushDirectMax && len(s.steps.direct) == 0 {
 		s.steps.direct = append(s.steps.direct, rd.Flush...) // who steps writes it, when others can step again

@@ -21,7 +21,7 @@ func (m *member) history(req zab.HistoryRequest) {
 	if err != nil {
 		h = zab.History{Err: err}
 		if m.ctx.Err() == nil && m.conns.get(req.Conn) != nil {
-			m.s.log.Error("a learner cannot be brought up to date from this server's data", zap.Stringer("after", req.After), zap.Error(err))
+			m.s.log.Error("a learner cannot be brought up to date from this server's data; look at the files that the error names with zabra doctor", zap.Stringer("after", req.After), zap.Error(err))
 		}
 	}
 	h.Conn, h.After = req.Conn, req.After

@@ -2,6 +2,7 @@ package znode
 
 import (
 	"bytes"
+	"fmt"
 	"math"
 	"strconv"
 )
@@ -144,27 +145,71 @@ func (t *Tree) loadQuotas() {
 	}
 }
 
-// QuotaExceeded reports whether a change at path, of so many nodes and bytes of data, would go beyond a hard limit of
-// the deepest prefix with a quota. Only what changes is checked. Usage is that of the applied tree. Without a quota, its
-// two nodes, or an understandable text in them there is no limit.
-func (t *Tree) QuotaExceeded(path []byte, countDelta, bytesDelta int64) bool {
+// QuotaBreach is a limit that a change would go beyond.
+type QuotaBreach struct {
+	// Prefix is where the quota is, as the text of a path.
+	Prefix string
+	// Bytes tells that the limit is one on bytes of data; otherwise it is one on nodes.
+	Bytes bool
+	// Hard tells that the limit is there to refuse what goes beyond it.
+	Hard bool
+	// After is what there would be after the change, Limit what there may be.
+	After, Limit int64
+}
+
+// String is the text that alert rules look for.
+func (b *QuotaBreach) String() string {
+	what, name, kind := "count", "CountLimit", "soft"
+	if b.Bytes {
+		what, name = "bytes", "BytesLimit"
+	}
+	if b.Hard {
+		kind = "hard"
+	}
+	return fmt.Sprintf("Quota exceeded: %s [current %s=%d, %s%s=%d]", b.Prefix, what, b.After, kind, name, b.Limit)
+}
+
+// CheckQuota reports whether a change at path, of so many nodes and bytes of data, would go beyond a limit of the deepest
+// prefix with a quota, and which: a hard one if there is one. Where there is a hard limit the soft one does not count, as in
+// ZooKeeper. Only what changes is checked. Usage is that of the applied tree. Without a quota, its two nodes, or an
+// understandable text in them there is no limit. It allocates only for a breach.
+func (t *Tree) CheckQuota(path []byte, countDelta, bytesDelta int64) (breach QuotaBreach, ok bool) {
 	prefix := t.quotas.deepest(path)
 	if prefix == nil {
-		return false
+		return breach, false
 	}
 	var buf [256]byte
 	limitsNode, scratch := t.quotaNode(buf[:0], prefix, quotaLimitsName)
 	statsNode, _ := t.quotaNode(scratch, prefix, quotaStatsName)
 	if limitsNode == noNode || statsNode == noNode {
-		return false
+		return breach, false
 	}
 	limits, ok := parseQuota(t.Data(limitsNode))
 	usage, ok2 := parseQuota(t.Data(statsNode))
 	if !ok || !ok2 {
-		return false
+		return breach, false
 	}
-	return countDelta != 0 && limits.countHard >= 0 && usage.count+countDelta > limits.countHard ||
-		bytesDelta != 0 && limits.bytesHard >= 0 && usage.bytes+bytesDelta > limits.bytesHard
+	count, overCount := beyond(limits.count, limits.countHard, usage.count, countDelta)
+	size, overBytes := beyond(limits.bytes, limits.bytesHard, usage.bytes, bytesDelta)
+	switch {
+	case overBytes && (size.Hard || !overCount):
+		breach, breach.Bytes = size, true
+	case overCount:
+		breach = count
+	default:
+		return breach, false
+	}
+	breach.Prefix = string(prefix)
+	return breach, true
+}
+
+// beyond compares what there would be with the limit that counts.
+func beyond(soft, hard, usage, delta int64) (b QuotaBreach, over bool) {
+	b = QuotaBreach{Hard: hard >= 0, After: usage + delta, Limit: soft}
+	if b.Hard {
+		b.Limit = hard
+	}
+	return b, delta != 0 && b.Limit >= 0 && b.After > b.Limit
 }
 
 // quotaText is what the text of a limits or stats node says; -1 for what it does not.

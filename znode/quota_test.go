@@ -82,7 +82,7 @@ func TestQuota(t *testing.T) {
 	require.False(t, exceeded("/q/new/x", 0, 0))
 	require.False(t, exceeded("/qq", 99, 99))
 	require.False(t, exceeded("/", 99, 99))
-	require.Zero(t, testing.AllocsPerRun(100, func() { s.tree.QuotaExceeded([]byte("/q/new/x"), 1, 10) }))
+	require.Zero(t, testing.AllocsPerRun(100, func() { s.tree.QuotaExceeded([]byte("/q/new/x"), 0, 10) }))
 
 	s.do(deleteTxn("/q/new/deep"))
 	require.Equal(t, "count=3,bytes=10", s.data(stats))

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"zabra/conf"
+	"zabra/internal/logfile"
 )
 
 // newLevel is the level of a log before the configuration is known: the one given with --log-level, or info.
@@ -27,6 +28,60 @@ func newLevel(option string) (zap.AtomicLevel, error) {
 func levelOf(cfg *conf.Config) zapcore.Level {
 	level, _ := zapcore.ParseLevel(cfg.LogLevel) // it is one, or ""
 	return level
+}
+
+// levels are those of the log on standard output and of the one in a file. They may change while the log is in use.
+type levels struct{ console, file zap.AtomicLevel }
+
+// set takes the levels from a configuration.
+func (l *levels) set(cfg *conf.Config) {
+	console, file := levelsOf(cfg)
+	l.console.SetLevel(console)
+	l.file.SetLevel(file)
+}
+
+// lower takes those levels of a configuration that let more through than the present ones.
+func (l *levels) lower(cfg *conf.Config) {
+	console, file := levelsOf(cfg)
+	l.console.SetLevel(min(console, l.console.Level()))
+	l.file.SetLevel(min(file, l.file.Level()))
+}
+
+func levelsOf(cfg *conf.Config) (console, file zapcore.Level) {
+	return max(levelOf(cfg), threshold(cfg.Log.ConsoleLevel)), max(levelOf(cfg), threshold(cfg.Log.FileLevel))
+}
+
+// threshold is a level below which nothing is written, debug for none.
+func threshold(text string) zapcore.Level {
+	if text == "" {
+		return zapcore.DebugLevel
+	}
+	level, _ := zapcore.ParseLevel(text)
+	return level
+}
+
+// serverLog makes the log of a server that has a configuration: on standard output, in a file, or both. file is nil if there is
+// none. A file is written as ZooKeeper writes it, or as JSON if that is asked for.
+func serverLog(cfg *conf.Config, format string, l levels) (log *zap.Logger, file *logfile.File, err error) {
+	myid := ""
+	if cfg.MyID != conf.Unset {
+		myid = fmt.Sprint(cfg.MyID)
+	}
+	if log, err = newLogger(os.Stdout, format, l.console, myid); err != nil || !cfg.Log.ToFile {
+		return log, nil, err
+	}
+	if file, err = logfile.Open(cfg.Log.Path(), cfg.Log.FileBytesMax, cfg.Log.FilesKept); err != nil {
+		return nil, nil, fmt.Errorf("root.logger asks for a log file, which cannot be opened; look at log.dir and log.file: %w", err)
+	}
+	encoder := zapcore.NewConsoleEncoder(lineConfig(myid))
+	if format == "json" {
+		encoder = zapcore.NewJSONEncoder(jsonConfig())
+	}
+	core := zapcore.NewCore(encoder, file, l.file)
+	if !cfg.Log.NotToConsole {
+		core = zapcore.NewTee(log.Core(), core)
+	}
+	return zap.New(core, zap.AddCaller()), file, nil
 }
 
 // newLogger writes to out in one of the formats console, line and json. The level may change while the log is in use. myid

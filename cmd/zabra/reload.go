@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"zabra/conf"
+	"zabra/internal/logfile"
 	"zabra/server"
 )
 
@@ -17,7 +18,11 @@ type reloading struct {
 	hangups <-chan os.Signal
 	// load reads the configuration as the start did.
 	load  func() (*conf.Config, error)
-	level zap.AtomicLevel
+	level levels
+	// file is where the log goes beside or instead of standard output, nil if there is none. toFile and notToConsole are how
+	// that was settled at the start.
+	file                 *logfile.File
+	toFile, notToConsole bool
 	// terminal is where the log goes, if that was a terminal at the start; nil otherwise.
 	terminal *os.File
 	// once is held while the configuration is taken up.
@@ -52,10 +57,17 @@ func (r *reloading) again(s *server.Server, log *zap.Logger) (server.Reloaded, e
 		log.Error("the configuration has faults, so nothing has changed; correct it and send SIGHUP again")
 		return server.Reloaded{}, err
 	}
+	if r.file != nil { // it may have been moved away
+		if err := r.file.Reopen(); err != nil {
+			log.Error("the log file cannot be opened anew, the old one serves on; look at log.dir", zap.Error(err))
+		}
+	}
 	taken, needRestart := s.Reconfigure(cfg)
-	level := levelOf(cfg)
-	r.level.SetLevel(min(level, r.level.Level())) // who switches it on or off sees the lines either way
-	defer r.level.SetLevel(level)
+	r.level.lower(cfg) // who switches it on or off sees the lines either way
+	defer r.level.set(cfg)
+	if cfg.Log.ToFile != r.toFile || cfg.Log.NotToConsole != r.notToConsole {
+		log.Warn("root.logger: where the log goes changes at a restart; its level counts at once")
+	}
 	if len(taken) > 0 {
 		log.Info("configuration loaded again", zap.Strings("taken", texts(taken)))
 	} else {

@@ -49,13 +49,14 @@ connect, to port 2181.
 -D sets a property as for java. Properties are also taken from the environment variables SERVER_JVMFLAGS and JVMFLAGS;
 other JVM arguments in them are skipped.
 
-SIGHUP loads the configuration again, with the same arguments. The server takes at once, without touching a session, the
-four-letter words, maxClientCnxns, maxCnxns, nio.sessionlessCnxnTimeout, fsync.warningthresholdms, autopurge.snapRetainCount,
-the users of the JAAS file, the level of the log, and new content of the files with certificates; what else has changed is named in the
-log and takes effect at a restart. A file with faults changes
-nothing.
+SIGHUP loads the configuration again, with the same arguments. The server takes at once, without touching a session, limits,
+throttles, the four-letter words, when snapshots and purges are due, the users of the JAAS file, new content of the files with
+certificates, the audit log and the level of the log; what else has changed is named in the log and takes effect at a restart. A file
+with faults changes nothing. Log files are opened anew.
 
-The level of the log is that of --log-level, or else that of the property zookeeper.root.logger, or else info.
+The level of the log is that of --log-level, or else that of the properties zookeeper.root.logger, zookeeper.console.threshold
+and zookeeper.log.threshold, or else info. With zookeeper.root.logger=INFO,ROLLINGFILE it goes to zookeeper.log.file in
+zookeeper.log.dir, with INFO,CONSOLE,ROLLINGFILE also to standard output.
 
 Exit codes: 0 stopped by a signal, 1 failure, 2 command line or configuration, 3 data directory, 14 election port.`,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -129,7 +130,8 @@ func serve(args []string, flags serverFlags) error {
 	defer signal.Stop(signals)
 	signal.Notify(hangups, syscall.SIGHUP)
 	defer signal.Stop(hangups)
-	again := reloading{hangups: hangups, load: func() (*conf.Config, error) { return flags.load(args) }, level: level, once: new(sync.Mutex)}
+	again := reloading{hangups: hangups, load: func() (*conf.Config, error) { return flags.load(args) },
+		level: levels{console: level, file: zap.NewAtomicLevel()}, once: new(sync.Mutex)}
 	if isTerminal(os.Stdout) {
 		again.terminal = os.Stdout
 	}
@@ -139,12 +141,11 @@ func serve(args []string, flags serverFlags) error {
 	if err != nil {
 		return &exit{code: exitConfig, stderr: "Invalid config, exiting abnormally"}
 	}
-	level.SetLevel(levelOf(cfg))
-	if cfg.MyID != conf.Unset {
-		if log, err = newLogger(os.Stdout, flags.logFormat, level, fmt.Sprint(cfg.MyID)); err != nil {
-			return &exit{code: exitConfig, stderr: err.Error()}
-		}
+	again.level.set(cfg)
+	if log, again.file, err = serverLog(cfg, flags.logFormat, again.level); err != nil {
+		return &exit{code: exitConfig, stderr: err.Error()}
 	}
+	again.toFile, again.notToConsole = cfg.Log.ToFile, cfg.Log.NotToConsole
 	return runServer(cfg, log, start, signals, again)
 }
 
@@ -152,7 +153,7 @@ func serve(args []string, flags serverFlags) error {
 func (f *serverFlags) load(args []string) (*conf.Config, error) {
 	cfg, err := load(args, properties(f.defines))
 	if err == nil && f.logLevel != "" {
-		cfg.LogLevel = f.logLevel
+		cfg.LogLevel, cfg.Log.ConsoleLevel, cfg.Log.FileLevel = f.logLevel, "", ""
 	}
 	return cfg, err
 }

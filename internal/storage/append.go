@@ -17,9 +17,10 @@ type appender struct {
 	batchCount uint64
 	live       *liveLog // nil: the next batch begins a new log
 
-	// Since the last snapshot: transactions and bytes, and the random parts of the limits for both.
+	// Since the last snapshot: transactions and bytes, and the random parts of the limits for both, which were drawn of drawnOf.
 	count, bytes           int64
 	countLimit, bytesLimit int64
+	drawnOf                *snapLimits
 }
 
 // writable tells whether the disk goroutine may write.
@@ -141,10 +142,22 @@ func (s *Store) setDurable(p position) {
 	s.mu.durable = p
 }
 
+// LogFileBytes is the size of the log that is written to, its zeros included; 0 before the first transaction. It belongs to the
+// disk goroutine.
+func (s *Store) LogFileBytes() int64 {
+	if s.appender.live == nil {
+		return 0
+	}
+	return s.appender.live.size
+}
+
 // SnapshotDue tells whether enough was logged since the last snapshot began.
 func (s *Store) SnapshotDue() bool {
 	a := &s.appender
-	return a.count > a.countLimit || s.cfg.SnapSizeLimitBytes > 0 && a.bytes > a.bytesLimit
+	if limits := s.snapLimits.Load(); limits != a.drawnOf {
+		s.drawLimits(limits)
+	}
+	return a.count > a.countLimit || a.drawnOf.bytes > 0 && a.bytes > a.bytesLimit
 }
 
 // SnapshotStarted begins a new log and starts counting anew. Transactions appended but not yet synced still go to the old
@@ -163,8 +176,29 @@ func (s *Store) SnapshotStarted() {
 	}
 }
 
-// resetCounters draws new random parts for the limits.
+// snapLimits are when a snapshot is due: Config.SnapCount and Config.SnapSizeLimitBytes.
+type snapLimits struct {
+	count int
+	bytes int64
+}
+
+// SetSnapshotLimits changes Config.SnapCount and Config.SnapSizeLimitBytes while the store is in use. They count for what was
+// logged since the last snapshot, too. Any goroutine may call it.
+func (s *Store) SetSnapshotLimits(count int, bytes int64) {
+	limits := snapLimits{max(count, snapCountMin), bytes}
+	if *s.snapLimits.Load() != limits {
+		s.snapLimits.Store(&limits)
+	}
+}
+
+// resetCounters starts counting anew.
 func (s *Store) resetCounters() {
+	s.appender.count, s.appender.bytes = 0, 0
+	s.drawLimits(s.snapLimits.Load())
+}
+
+// drawLimits draws new random parts for the limits.
+func (s *Store) drawLimits(limits *snapLimits) {
 	spread := func(limit int64) int64 {
 		half := limit / 2
 		if half <= 0 {
@@ -173,9 +207,9 @@ func (s *Store) resetCounters() {
 		return half + s.cfg.Rand.Int64N(half)
 	}
 	a := &s.appender
-	a.count, a.bytes = 0, 0
-	a.countLimit = spread(int64(s.cfg.SnapCount))
-	a.bytesLimit = spread(s.cfg.SnapSizeLimitBytes)
+	a.drawnOf = limits
+	a.countLimit = spread(int64(limits.count))
+	a.bytesLimit = spread(limits.bytes)
 }
 
 // timed measures a sync of the log for the statistics.

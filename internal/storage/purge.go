@@ -162,7 +162,11 @@ func (s *Store) purgeLogs(z zxid.Zxid) error {
 
 // removeOld removes a file that nobody needs. If it is gone already, so much the better.
 func (s *Store) removeOld(name string) error {
-	if err := s.fs.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	err := s.fs.Remove(name)
+	switch {
+	case err == nil && s.cfg.Removed != nil:
+		s.cfg.Removed(name)
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("storage: purge: %w", err)
 	}
 	return nil

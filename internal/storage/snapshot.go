@@ -192,10 +192,15 @@ func (r rawReader) ReadByte() (byte, error) {
 	return r.buf[r.start-1], nil
 }
 
+// SnapshotPath is the file that a snapshot of the state at z is written to. Any goroutine may ask.
+func (s *Store) SnapshotPath(z zxid.Zxid) string {
+	return s.snapPath(snapshotName(z, s.cfg.Compression))
+}
+
 // WriteSnapshot writes the snapshot of z. It calls next for one piece after the other: next appends about budget bytes
 // to b and tells whether that was the last. Everything is written and synced under a temporary name, flushed as it goes
 // so that the log's syncs do not wait behind a mountain of dirty pages; when WriteSnapshot returns nil the snapshot is
-// durable under its name. An error of next is returned and leaves nothing behind; one of the disk ends the store.
+// durable under its name, that of SnapshotPath. An error of next is returned and leaves nothing behind; one of the disk ends the store.
 //
 // It runs beside the disk goroutine, one call at a time.
 func (s *Store) WriteSnapshot(z zxid.Zxid, next func(b []byte, budget int) ([]byte, bool, error)) error {

@@ -59,6 +59,8 @@ type Config struct {
 	SyncWarn time.Duration
 	// Now reads a clock for statistics. Nil takes the system's.
 	Now func() time.Time
+	// Removed, if set, is told each snapshot and log that Purge has removed, by its path.
+	Removed func(path string)
 	// Go runs background work: writing zeros ahead of the log. Nil starts a goroutine; a simulator runs it at once.
 	Go func(func())
 	// Failed, if set, is told the error that ended the store, at once and once only. It is called from whatever
@@ -88,6 +90,8 @@ type Store struct {
 	hasSnapshot atomic.Bool
 	// batchMax is batchBytesMax; tests lower it to get many batches out of little data.
 	batchMax int
+	// snapLimits are when a snapshot is due.
+	snapLimits atomic.Pointer[snapLimits]
 	// logServed is logServedBytes; tests lower it.
 	logServed  int64
 	background sync.WaitGroup
@@ -183,6 +187,7 @@ func Open(fsys vfs.FS, cfg Config) (*Store, error) {
 	s.mu.verified = map[string]bool{}
 	s.mu.durable.File = noFile
 	s.generation.Store(1)
+	s.snapLimits.Store(&snapLimits{cfg.SnapCount, cfg.SnapSizeLimitBytes})
 	s.stats.init(cfg.SyncWarn)
 	if err := s.open(); err != nil {
 		s.unlock()

@@ -53,10 +53,13 @@ func (r *Replica) applyEntry(e *zab.Entry) {
 	if err != nil {
 		panic(fmt.Sprintf("replica: committed transaction %v cannot be read: %v", e.Zxid, err))
 	}
+	if r.audit.on && s.h.Type == wire.OpCloseSession {
+		r.auditEphemerals(e)
+	}
 	r.Tree().ApplyHinted(&s.h, &s.txn, &s.res, r.takeHint(e.Zxid))
 	if hasDigest && !r.cfg.Tree.NoDigest && digest.Value != r.Tree().Digest() {
 		r.counters.digestMismatches.Add(1)
-		r.log.Error("the tree after a transaction is not the one that was foreseen",
+		r.log.Error("the tree after a transaction is not the one that was foreseen; "+r.divergenceHint(),
 			zap.Stringer("zxid", e.Zxid), zap.Stringer("op", s.h.Type),
 			zap.Uint64("foreseen", digest.Value), zap.Uint64("actual", r.Tree().Digest()))
 	}
@@ -71,6 +74,9 @@ func (r *Replica) applyEntry(e *zab.Entry) {
 		r.proposed.Add(-1) // a leader begins with everything applied: it is its own
 		r.proposedBytes.Add(-int64(len(e.Payload)))
 	}
+	if r.audit.on {
+		r.auditApplied(e)
+	}
 	if c := r.connOf(e.Origin); c != nil && !c.cut {
 		r.answer(c, e)
 	} else if e.Origin.Conn != 0 && e.Origin.Server == r.id {
@@ -82,6 +88,14 @@ func (r *Replica) applyEntry(e *zab.Entry) {
 	case wire.OpCloseSession:
 		r.sessionEnded(s.h.ClientID)
 	}
+}
+
+// divergenceHint says what to do about a tree that is not what it should be.
+func (r *Replica) divergenceHint() string {
+	if r.cfg.Ensemble == nil {
+		return "copy the data directory, and report this line with the copy"
+	}
+	return "stop this server, empty its data directory but for myid, and start it again: it gets the data of the others"
 }
 
 // hinted is where the node of a transaction was when it was proposed.

@@ -36,6 +36,10 @@ type Config struct {
 	EnforcedSchemes []string
 	// EnforceQuota makes hard quota limits refuse requests.
 	EnforceQuota bool
+	// Throttle bounds what an overloaded server takes on.
+	Throttle Throttle
+	// Audit hands out what the audit log is to tell, until SetAudit says otherwise.
+	Audit bool
 	// BodylessCloseSession writes closeSession transactions without the list of ephemerals, as ZooKeeper before 3.6.
 	BodylessCloseSession bool
 	// ReconfigEnabled changes how a standalone server refuses a reconfig request. A member of an ensemble answers as if
@@ -76,14 +80,6 @@ type Refusal struct {
 }
 
 func (c *Config) setDefaults() {
-	if c.OutstandingMax <= 0 {
-		c.OutstandingMax = outstandingDefault
-	}
-	if c.Ensemble != nil {
-		if voters := len(c.Ensemble.Ensemble.Voters()); voters > 2 {
-			c.OutstandingMax = max(c.OutstandingMax/(voters-1), 1)
-		}
-	}
 	if c.ApplyBatchMax <= 0 {
 		c.ApplyBatchMax = applyBatchDefault
 	}

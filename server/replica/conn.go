@@ -43,7 +43,7 @@ const (
 var (
 	ErrShortFrame    = errors.New("frame is shorter than a request header")
 	ErrHandshake     = errors.New("the first frame is not a connect request")
-	ErrClientAhead   = errors.New("the client has seen a later zxid than this server; it was used with other data")
+	ErrClientAhead   = errors.New("the client has seen a later zxid than this server has")
 	ErrSASLNullToken = errors.New("sasl request without a token")
 )
 
@@ -375,6 +375,13 @@ func identityBytes(ids []wire.ID) (n int) {
 
 // enqueue puts a request into the line. Whoever called Receive sees to a step.
 func (c *Conn) enqueue(it item) Verdict {
+	lim := c.r.limits.Load()
+	if lim.Throttle.LargeAboveBytes > 0 {
+		var ok bool
+		if it.large, ok = c.r.ReserveLarge(requestHeaderBytes + len(it.body)); !ok {
+			return c.refuseLarge(&it)
+		}
+	}
 	c.nextSeq++
 	it.seq = c.nextSeq
 	it.body = copyBody(it.body)
@@ -396,7 +403,7 @@ func (c *Conn) enqueue(it item) Verdict {
 	if first { // otherwise it stands in the inbox, or the stepping goroutine is about to look
 		c.r.postReceived(c)
 	}
-	limit := int64(c.r.cfg.OutstandingMax)
+	limit := lim.outstanding
 	crowded := total >= limit || c.r.proposed.Load() >= limit
 	if pending >= connRequestsMax || crowded && int64(pending) >= min(connShare, limit) ||
 		queued >= connQueuedBytesMax || totalBytes >= queuedBytesMax || c.r.proposedBytes.Load() >= queuedBytesMax {
@@ -419,6 +426,9 @@ func (c *Conn) waitForDrain() Verdict {
 func (c *Conn) answered(it *item) {
 	if it.forwarded {
 		c.r.forwardedBytes -= it.travelBytes()
+	}
+	if it.large > 0 {
+		c.r.ReleaseLarge(it.large)
 	}
 	c.r.queuedBytes.Add(-int64(len(it.body)))
 	c.r.outstanding.Add(-1)

@@ -26,7 +26,7 @@ func (c *Conn) receiveConnect(frame []byte) (Verdict, error) {
 	last := tree.LastZxid()
 	tree.RUnlock(c.shard)
 	if req.LastZxidSeen > last {
-		return Closing, fmt.Errorf("%w: client %v, server %v", ErrClientAhead, req.LastZxidSeen, last)
+		return Closing, &ClientAheadError{Seen: req.LastZxidSeen, Last: last}
 	}
 	req.Password = bytes.Clone(req.Password)
 	c.connect = req
@@ -38,6 +38,18 @@ func (c *Conn) receiveConnect(frame []byte) (Verdict, error) {
 	c.r.postReceived(c)
 	return Wait, nil
 }
+
+// ClientAheadError is an ErrClientAhead: such a client was used with other data, or with a server that is further on.
+type ClientAheadError struct {
+	// Seen is the last transaction that the client knows of, Last the last one that is applied here.
+	Seen, Last zxid.Zxid
+}
+
+func (e *ClientAheadError) Error() string {
+	return fmt.Sprintf("it has seen zxid %v our last zxid is %v", e.Seen, e.Last)
+}
+
+func (e *ClientAheadError) Unwrap() error { return ErrClientAhead }
 
 // serveConnect opens a session or takes one over. The password is looked at before anything else, so that a stranger
 // cannot throw the rightful client off.

@@ -193,6 +193,7 @@ func (f *flock) step(h *host, inputs ...zab.Input) {
 	for _, c := range rd.Flush {
 		h.w.flushed[c]++
 	}
+	h.w.audit = append(h.w.audit, rd.Audit...)
 	for _, m := range rd.Send {
 		f.sent[m.Kind]++
 		if m.Kind == zab.MessageNotification {

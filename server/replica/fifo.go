@@ -17,6 +17,7 @@ const (
 	itemSASL                        // a SASL answer that is known: its token is the body, none is null
 	itemConnect                     // the handshake
 	itemSync                        // a sync whose answer waits for a proof that the leader leads
+	itemRefused                     // refused before it was looked at: a bare header with code and the last zxid
 )
 
 // item is a request of a connection that could not be answered at once.
@@ -40,6 +41,8 @@ type item struct {
 	// ids are the identities that the connection had when the request arrived.
 	ids    []wire.ID
 	recvMs int64
+	// large is what the request has of the budget of large ones.
+	large int
 }
 
 // travelBytes is what the request takes on its way to the leader.

@@ -97,6 +97,9 @@ func (r *Replica) forwardSession(c *Conn, id zxid.SessionID, seq uint64) {
 // refused takes the leader's answer to a request that became no transaction.
 func (r *Replica) refused(m *zab.Message) {
 	o := m.Owner
+	if r.audit.on {
+		r.auditRefused(o)
+	}
 	c := r.connOf(o)
 	if c == nil || c.cut {
 		return

@@ -194,7 +194,7 @@ func TestNothingIsAnsweredBeforeItIsCommittedAndDurableHere(t *testing.T) {
 func TestBackPressureOfALearner(t *testing.T) {
 	f := newFlock(t, 0)
 	h := f.learners()[0]
-	h.w.r.cfg.OutstandingMax = 3
+	h.w.r.SetLimits(Limits{OutstandingMax: 6}) // shared by the two voters that do not lead
 	cl := h.connect()
 	require.Equal(t, Continue, cl.sendXid(1, wire.OpCreate, create("/a")))
 	require.Equal(t, Continue, cl.sendXid(2, wire.OpCreate, create("/b")))
@@ -284,7 +284,12 @@ func TestIdentitiesCountOnTheWay(t *testing.T) {
 
 func TestOutstandingLimitIsShared(t *testing.T) {
 	f := newFlock(t, 0)
-	require.Equal(t, outstandingDefault/2, f.hosts[1].w.r.cfg.OutstandingMax)
+	r := f.hosts[1].w.r
+	require.EqualValues(t, outstandingDefault/2, r.limits.Load().outstanding)
+	r.SetLimits(Limits{OutstandingMax: 100, Throttle: Throttle{RequestsMax: 7}})
+	require.EqualValues(t, 7, r.limits.Load().outstanding)
+	r.SetLimits(Limits{OutstandingMax: 1})
+	require.EqualValues(t, 1, r.limits.Load().outstanding)
 }
 
 func TestIdentitiesTravelWithTheRequest(t *testing.T) {

@@ -22,6 +22,7 @@ type world struct {
 	written zab.Token   // newest token that was handed out
 	log     []zab.Entry // everything that was to be persisted
 	flushed map[*Conn]int
+	audit   []AuditRecord // everything that was to be told
 	// rest, if set, takes the place of settle: the replica is one of several.
 	rest func()
 }
@@ -60,6 +61,7 @@ func (w *world) stepWith(tok zab.Token) Ready {
 	for _, c := range rd.Flush {
 		w.flushed[c]++
 	}
+	w.audit = append(w.audit, rd.Audit...)
 	return rd
 }
 

@@ -61,6 +61,8 @@ const (
 	readStatBytes = 68
 	// hintsTakenMax is how many hints of applied transactions are kept before the others are moved to the front.
 	hintsTakenMax = 8192
+	// quotaQuietMs is the time in which quotas that other servers' clients go beyond make one line in the log.
+	quotaQuietMs = 60_000
 	// outstandingDefault stands for an unset limit of outstanding requests.
 	outstandingDefault = 16384
 )

@@ -98,10 +98,9 @@ func (m *Meter) noteRead(path []byte, bytes int, last **Namespace) {
 	}
 }
 
-// overQuota counts a write that a quota refuses.
-func (r *Replica) overQuota(path []byte) wire.Code {
+// countOverQuota counts a write that a quota refuses.
+func (r *Replica) countOverQuota(path []byte) {
 	if n := r.meter.Namespaces.of(path, &r.lastWritten); n != nil {
 		n.QuotaExceeded.Add(1)
 	}
-	return wire.CodeQuotaExceeded
 }

@@ -257,8 +257,8 @@ func (r *Replica) prepCreate(o *op, req *wire.CreateTTLRequest) (txn znode.Txn, 
 	if parent.stat.Kind(&r.cfg.Tree) == znode.KindEphemeral {
 		return txn, wire.CodeNoChildrenForEphemerals
 	}
-	if r.cfg.EnforceQuota && r.Tree().QuotaExceeded(path, 1, int64(len(req.Data))) {
-		return txn, r.overQuota(path)
+	if r.limits.Load().EnforceQuota && r.overQuota(o, path, 1, int64(len(req.Data))) {
+		return txn, wire.CodeQuotaExceeded
 	}
 	if !r.fits(o, path, req.Data, acl) {
 		return txn, wire.CodeMarshalling
@@ -392,8 +392,8 @@ func (r *Replica) prepSetData(o *op, path, data []byte, version int32) (txn znod
 		return txn, code
 	}
 	grown := int64(len(data)) - int64(node.dataBytes)
-	if grown != 0 && r.cfg.EnforceQuota && r.Tree().QuotaExceeded(path, 0, grown) {
-		return txn, r.overQuota(path)
+	if grown != 0 && r.limits.Load().EnforceQuota && r.overQuota(o, path, 0, grown) {
+		return txn, wire.CodeQuotaExceeded
 	}
 	if version != -1 && version != node.stat.Version {
 		return txn, wire.CodeBadVersion

@@ -25,6 +25,9 @@ type Replica struct {
 	lastGen     atomic.Uint64
 	outstanding atomic.Int64
 	queuedBytes atomic.Int64
+	limits      atomic.Pointer[Limits]
+	// largeBytes are those of large requests in process, and of such that are being read.
+	largeBytes atomic.Int64
 	// proposed and proposedBytes count transactions that are not applied, whether anybody waits for them or not.
 	proposed        atomic.Int64
 	proposedBytes   atomic.Int64
@@ -79,6 +82,8 @@ type Replica struct {
 	requestBytes int
 	lastIDs      receivedIDs
 	reaper       reaper
+	audit        auditing
+	quotaToldMs  int64
 	orphans      []zxid.SessionID
 	scratch      applyScratch
 	body         writeBody
@@ -96,6 +101,7 @@ type counters struct {
 	proposals, commits, expired, digestMismatches, connects, revalidations atomic.Uint64
 
 	applied, learnerRevalidations, prepared, staleRequests, droppedRequests, staleReplies, readPauses atomic.Uint64
+	throttled, staleDropped, largeRejected                                                            atomic.Uint64
 }
 
 // Ready is what the shell has to do after a step. Its slices are valid until the next step.
@@ -106,6 +112,8 @@ type Ready struct {
 	Send    []zab.Message
 	Hangup  []zab.Hangup
 	History []zab.HistoryRequest
+	// Audit holds what the audit log is to tell, in order. Whoever takes it may keep it.
+	Audit []AuditRecord
 	// Flush holds connections that have output or are to be closed.
 	Flush []*Conn
 	// WakeAtMs is the monotonic time at which Step wants to be called at the latest; 0 when nothing is due.
@@ -136,6 +144,8 @@ func New(cfg Config, rec *Recovered, now Now) *Replica {
 		toldExpired: make(map[zxid.SessionID][]*Conn),
 	}
 	r.trees.Store(rec.Tree)
+	r.SetLimits(Limits{OutstandingMax: cfg.OutstandingMax, EnforceQuota: cfg.EnforceQuota, Throttle: cfg.Throttle})
+	r.SetAudit(cfg.Audit)
 	r.conns.byGen = make(map[uint64]*Conn)
 	r.ids = session.NewIDs(session.FirstID(cfg.ServerByte, now.WallMs, rec.SessionFloor))
 	r.ids.Raise(rec.SessionMark)

@@ -62,6 +62,7 @@ func (r *Replica) serve(c *Conn) {
 		// What was received is carried out, though nobody will hear of it: a client may send its last request and go.
 		if !c.cut && c.session.Load() != nil {
 			r.counters.staleRequests.Add(uint64(c.takeIn()))
+			r.stale(c)
 			r.prepare(c)
 		}
 		r.forget(c)
@@ -99,7 +100,12 @@ func (c *Conn) takeIn() (n int) {
 // answered: otherwise its transaction could be applied before. A learner's writes wait while too much is on its way to the
 // leader.
 func (r *Replica) prepare(c *Conn) {
+	lim := r.limits.Load()
+	timed := lim.Throttle.timed()
 	for it := c.fifo.peekUnproposed(); it != nil; it = c.fifo.peekUnproposed() {
+		if timed && !r.waited(c, it, &lim.Throttle) {
+			return
+		}
 		switch it.kind {
 		case itemWrite:
 			if c.syncs > 0 {
@@ -108,11 +114,17 @@ func (r *Replica) prepare(c *Conn) {
 			switch {
 			case r.term.leading:
 				r.prepWrite(c, it)
+				if r.audit.on {
+					r.auditPrepared(c, it)
+				}
 			case len(r.parked) > 0 || r.forwardedBytes > 0 && r.forwardedBytes+it.travelBytes() > forwardedBytesMax:
 				r.park(c)
 				return
 			default:
 				r.forward(c, it)
+				if r.audit.on {
+					r.auditPrepared(c, it)
+				}
 			}
 		case itemSync:
 			c.syncs++

@@ -164,6 +164,9 @@ type Stats struct {
 	ReadPauses                                   uint64
 	// ReplyBytes and EventBytes are what was sent to clients since the start.
 	ReplyBytes, EventBytes int64
+	// Throttled were refused because they had waited too long, StaleDropped thrown away because nobody waited for them any
+	// more, LargeRejected were beyond the budget of large requests.
+	Throttled, StaleDropped, LargeRejected uint64
 	// Sizes of the transactions that were proposed here since the server's statistics were reset; -1 before any.
 	LastProposalBytes, MinProposalBytes, MaxProposalBytes int
 	// PendingSyncs counts the syncs, of clients here and of learners, that wait for the proof that the leader leads.
@@ -225,6 +228,9 @@ func (r *Replica) Stats() Stats {
 		Prepared: r.counters.prepared.Load(), StaleRequests: r.counters.staleRequests.Load(),
 		DroppedRequests: r.counters.droppedRequests.Load(), StaleReplies: r.counters.staleReplies.Load(),
 		ReadPauses: r.counters.readPauses.Load(), ReplyBytes: sum.replyBytes, EventBytes: sum.eventBytes,
+		Throttled:     r.counters.throttled.Load(),
+		StaleDropped:  r.counters.staleDropped.Load(),
+		LargeRejected: r.counters.largeRejected.Load(),
 	}
 	if sum.max > 0 {
 		s.LastResponseBytes, s.MinResponseBytes, s.MaxResponseBytes = sum.last, sum.min, sum.max

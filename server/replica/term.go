@@ -73,6 +73,9 @@ func (r *Replica) lead(st *zab.Status) {
 // endTerm cuts all clients off and forgets what belonged to the role.
 func (r *Replica) endTerm() {
 	r.term = term{}
+	if r.audit.on {
+		r.auditEnd()
+	}
 	r.conns.mu.Lock()
 	r.conns.serving = false
 	r.conns.mu.Unlock()
