@@ -57,18 +57,13 @@ func KindOf(name string) (Kind, zxid.Zxid) {
 // RetainMin is the fewest snapshots that a purge keeps.
 const RetainMin = snapRetainMin
 
-// OpenSnapshotFile opens a snapshot anywhere and undoes its compression, which the end of the name tells. The zxid is the
-// one in the name, 0 if it has none.
+// OpenSnapshotFile opens a snapshot anywhere and undoes its compression, which the end of the name tells, or how the file
+// begins if that is not the name of a snapshot. The zxid is the one in the name, 0 if it has none.
 func OpenSnapshotFile(fsys vfs.FS, name string) (io.ReadCloser, zxid.Zxid, error) {
-	base := path.Base(name)
-	z, compression, ok := parseSnapshotName(base)
+	z, compression, ok := parseSnapshotName(path.Base(name))
 	if !ok {
-		z, compression = 0, compressionNone
-		for _, c := range suffixes {
-			if c != compressionNone && strings.HasSuffix(base, "."+c) {
-				compression = c
-			}
-		}
+		r, _, _, err := OpenBackupFile(fsys, name)
+		return r, 0, err
 	}
 	s := &Store{fs: fsys}
 	r, err := s.openSnapshotAt(name, zab.SnapshotFile{Zxid: z, Name: snapshotName(z, compression)})

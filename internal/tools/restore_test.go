@@ -73,6 +73,9 @@ func TestRestoreOfABackup(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, packed.Bytes(), 0o600))
 	s, _ := restored(t, RestoreOptions{File: file})
 	require.Equal(t, zxid.Make(1, 0), s.named)
+	out, err := run(func(o Output) error { return VerifySnapshots(o, []string{file}, "") })
+	require.NoError(t, err)
+	require.Equal(t, file+": OK, zxid 0x3b, 37 nodes, 0 sessions, digest right\n", out)
 }
 
 func TestRestoreRefuses(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -38,6 +39,9 @@ func readSnapshot(fsys vfs.FS, file string) (*snapshot, error) {
 	tree, info, err := znode.ReadSnapshot(r, znode.Config{}, fieldBytesMax, z)
 	if err := errors.Join(err, r.Close()); err != nil {
 		return nil, fmt.Errorf("%s is damaged: %w", file, err)
+	}
+	if kind, _ := storage.KindOf(filepath.Base(file)); kind != storage.KindSnapshot && info.HasLastZxid && tree.Digest() == info.Digest {
+		z = info.LastZxid // a backup, whose name tells nothing
 	}
 	return &snapshot{file: file, named: z, tree: tree, info: info}, nil
 }
