@@ -70,19 +70,23 @@ var metricsKeys = []key{
 	},
 }
 
-// metricsProviders are the ends of the names of the classes that every ZooKeeper has: metrics for mntr, for nobody, and for
-// Prometheus too.
-var metricsProviders = []string{".DefaultMetricsProvider", ".NullMetricsProvider", ".PrometheusMetricsProvider"}
+// The classes that every ZooKeeper has, by the end of their names: metrics for mntr, for nobody, and for Prometheus too.
+const (
+	defaultProvider    = ".DefaultMetricsProvider"
+	nullProvider       = ".NullMetricsProvider"
+	prometheusProvider = ".PrometheusMetricsProvider"
+)
+
+// Null tells whether nothing is to be measured.
+func (m Metrics) Null() bool { return strings.HasSuffix(m.ClassName, nullProvider) }
+
+// Prometheus tells whether metrics are to be served on Host and Port.
+func (m Metrics) Prometheus() bool { return strings.HasSuffix(m.ClassName, prometheusProvider) }
 
 // setMetricsProvider refuses a class that cannot be loaded, as ZooKeeper does.
 func setMetricsProvider(c *Config, v string) (string, error) {
 	c.Metrics.ClassName = v
-	for _, known := range metricsProviders {
-		if strings.HasSuffix(v, known) {
-			return "", nil
-		}
-	}
-	if v == "" {
+	if v == "" || strings.HasSuffix(v, defaultProvider) || c.Metrics.Null() || c.Metrics.Prometheus() {
 		return "", nil
 	}
 	return "", fmt.Errorf("metrics provider class was not found: %s", shown(v))

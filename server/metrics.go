@@ -106,7 +106,7 @@ func (s *Server) metrics() admin.Metrics {
 			out.ObserverMaster = int64(m.status.Leader)
 		}
 	}
-	if strings.HasSuffix(s.cfg.Metrics.ClassName, nullProvider) {
+	if s.cfg.Metrics.Null() {
 		return out
 	}
 	out.Gauges, out.Counters = m.gauges(), m.counters()
@@ -119,9 +119,6 @@ func (s *Server) metrics() admin.Metrics {
 	}
 	return out
 }
-
-// nullProvider ends the name of the class that measures nothing.
-const nullProvider = ".NullMetricsProvider"
 
 // resetMetrics is srst.
 func (s *Server) resetMetrics() {

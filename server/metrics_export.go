@@ -91,7 +91,7 @@ func descOf(key counterKey, help string) (desc *prometheus.Desc, labels []string
 // become the same are shown once.
 func exportLabel(label string) string { return strings.ToValidUTF8(label, "\uFFFD") }
 
-// fsyncSecondsMin and fsyncSteps are the bounds of the histogram of syncs: two to each power of two, from 32 microseconds
+// fsyncUsMin and fsyncSteps make the bounds of the histogram of syncs: two to each power of two, from 32 microseconds
 // to 25 seconds.
 const (
 	fsyncUsMin = 32

@@ -241,7 +241,13 @@ func TestQuotaMetrics(t *testing.T) {
 		"zk_app_quota_bytes_limit_per_namespace\t-1", "zk_app_quota_count_usage_per_namespace\t4",
 		"zk_app_quota_bytes_usage_per_namespace\t7", "zk_app_quota_exceeded_error_per_namespace\t1")
 	page := scrape(t, s.MetricsAddr().String(), "")
-	require.InDelta(t, 8, labelled(t, page["quota_count_limit_per_namespace"], "app").GetGauge().GetValue(), 0)
+	for name, want := range map[string]float64{
+		"quota_count_limit_per_namespace": 8, "quota_bytes_limit_per_namespace": -1, "quota_count_usage_per_namespace": 4, "quota_bytes_usage_per_namespace": 7,
+	} {
+		require.Equal(t, dto.MetricType_GAUGE, page[name].GetType(), name)
+		require.InDelta(t, want, labelled(t, page[name], "app").GetGauge().GetValue(), 0, name)
+	}
+	require.Equal(t, dto.MetricType_COUNTER, page["quota_exceeded_error_per_namespace"].GetType())
 	require.InDelta(t, 1, labelled(t, page["quota_exceeded_error_per_namespace"], "app").GetCounter().GetValue(), 0)
 }
 

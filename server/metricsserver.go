@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -16,9 +15,6 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"go.uber.org/zap"
 )
-
-// prometheusProvider ends the name of the class that serves /metrics.
-const prometheusProvider = ".PrometheusMetricsProvider"
 
 // metricsServer serves the metrics to Prometheus by HTTP.
 type metricsServer struct {
@@ -41,7 +37,7 @@ func (s *Server) MetricsAddr() net.Addr {
 // listenMetrics binds the port for Prometheus, if metricsProvider.className asks for that.
 func (s *Server) listenMetrics() error {
 	cfg := &s.cfg.Metrics
-	if !strings.HasSuffix(cfg.ClassName, prometheusProvider) {
+	if !cfg.Prometheus() {
 		return nil
 	}
 	l, err := net.Listen("tcp", net.JoinHostPort(cfg.Host, strconv.Itoa(cfg.Port)))
