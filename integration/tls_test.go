@@ -25,7 +25,7 @@ func TestInteropTLS(t *testing.T) {
 	folder := t.TempDir()
 	out, err := exec.Command(filepath.Join(here, "stores.sh"), folder).CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	for _, name := range []string{"jks", "pem"} {
+	for _, name := range []string{"jks", "encrypted.pem"} {
 		t.Run(name, func(t *testing.T) {
 			port, err := harness.FreePort()
 			require.NoError(t, err)

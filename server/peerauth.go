@@ -3,6 +3,7 @@ package server
 import (
 	"crypto/tls"
 	"errors"
+	"io"
 	"net"
 	"os"
 	"syscall"
@@ -150,11 +151,22 @@ func (p *peerTLS) Server(conn net.Conn) (net.Conn, error) {
 	}
 	c := tls.Server(conn, p.set.Server())
 	if err := c.Handshake(); err != nil {
+		sayWhy(conn)
 		return nil, hinted(err, "a server without sslQuorum can only be taken with portUnification=true")
 	}
 	state := c.ConnectionState()
 	p.log.Info("Accepted TLS connection from " + conn.RemoteAddr().String() + " - " + versionName(state.Version) + " - " + tls.CipherSuiteName(state.CipherSuite))
 	return tlsPeer{c}, nil
+}
+
+// sayWhy lets the other server read the alert that says why it is refused: closing a socket with unread input would reset it.
+func sayWhy(conn net.Conn) {
+	half, ok := conn.(interface{ CloseWrite() error })
+	if !ok || half.CloseWrite() != nil {
+		return
+	}
+	_ = conn.SetReadDeadline(time.Now().Add(peerLingerTime))
+	_, _ = io.CopyN(io.Discard, conn, peerWriteBytes)
 }
 
 // isEncrypted looks at the first byte. A server that says nothing is taken for a plain one.

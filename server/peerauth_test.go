@@ -105,6 +105,7 @@ func TestPeerTLS(t *testing.T) {
 				return
 			}
 			require.Error(t, serverErr)
+			require.NotErrorIs(t, clientErr, syscall.ECONNRESET, "who is refused hears why")
 			require.ErrorContains(t, errors.Join(clientErr, serverErr), tt.want)
 		})
 	}

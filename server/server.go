@@ -5,7 +5,7 @@
 // [Server.Shutdown] or [Server.Close]. Inside, conn.run is the life of a connection, Server.advance feeds the replica
 // and carries out what it asks for, Server.diskLoop makes transactions durable.
 //
-// Goroutines. One accepts, one sees to steps that nobody else takes, one writes and syncs the log, a few flush the output of
+// Goroutines. One accepts on each client port, one sees to steps that nobody else takes, one writes and syncs the log, a few flush the output of
 // steps, one logs what the replica refuses, one writes the audit log. Each connection has one reader, which also answers its
 // reads. A client that does not take its output gets a writer of its own until it has caught up. A snapshot has one while it is
 // written. The admin server has two, and one for each of its connections. A member of an ensemble has more: see member.
@@ -18,7 +18,8 @@
 // is held while another is taken or while the replica is called, with these exceptions: who steps asks whether the replica is idle
 // under the lock of stepper; the locks of a link and of quorumConns are held while that of stepper is taken, so that the core
 // hears of connections in the order of their lives; that of quorumConns also while a connection's queue is; and
-// quorumConn.writing comes before the lock of its queue and whatever writing a message takes (the storage's, the pinned snapshot).
+// quorumConn.writing comes before the lock of its queue and whatever writing a message takes (the storage's, the pinned snapshot);
+// the lock of a connection's writer comes before secured.mu, and that before the locks of the TLS library and the one of its sink.
 package server
 
 import (

@@ -1,9 +1,9 @@
 package znode
 
 import (
+	"encoding/asn1"
 	"encoding/hex"
 	"strings"
-	"unicode/utf8"
 
 	"zabra/wire"
 )
@@ -48,7 +48,7 @@ func (X509Provider) User(id string) string { return id }
 
 // ValidID implements [Provider]: the id has to be a distinguished name, as Java reads them.
 func (X509Provider) ValidID(id string) bool {
-	if strings.TrimSpace(id) == "" {
+	if id == "" {
 		return true
 	}
 	for rest := id; ; {
@@ -99,9 +99,12 @@ func attributeValue(s string) (n int, ok bool) {
 		if n < 0 {
 			n = len(rest)
 		}
-		digits := strings.TrimSpace(rest[1:n])
-		_, err := hex.DecodeString(digits)
-		return start + n, err == nil && digits != ""
+		der, err := hex.DecodeString(strings.TrimSpace(rest[1:n]))
+		var value asn1.RawValue
+		if err == nil {
+			_, err = asn1.Unmarshal(der, &value)
+		}
+		return start + n, err == nil
 	case strings.HasPrefix(rest, `"`):
 		n, ok = quotedValue(rest)
 		return start + n, ok
@@ -109,9 +112,11 @@ func attributeValue(s string) (n int, ok bool) {
 	for n = start; n < len(s); n++ {
 		switch c := s[n]; {
 		case c == '\\':
-			if n++; n == len(s) || s[n] >= utf8.RuneSelf {
+			escaped := escapedBytes(s[n+1:])
+			if escaped == 0 {
 				return n, false
 			}
+			n += escaped
 		case strings.IndexByte(",+;", c) >= 0:
 			return n, true
 		case strings.IndexByte(`<>"`, c) >= 0:
@@ -121,12 +126,32 @@ func attributeValue(s string) (n int, ok bool) {
 	return n, true
 }
 
+// escapedBytes returns how much of s belongs to a backslash before it: a special character, or two digits of a byte; 0 if neither
+// is there.
+func escapedBytes(s string) int {
+	const digits = "0123456789abcdefABCDEF"
+	switch {
+	case s == "":
+		return 0
+	case strings.IndexByte(",=+<>#;\\\" \n", s[0]) >= 0:
+		return 1
+	case len(s) > 1 && strings.IndexByte(digits, s[0]) >= 0 && strings.IndexByte(digits, s[1]) >= 0:
+		return 2
+	}
+	return 0
+}
+
 // quotedValue returns the length of a value in quotes with what may follow it before a separator.
 func quotedValue(s string) (n int, ok bool) {
 	for n = 1; n < len(s) && s[n] != '"'; n++ {
-		if s[n] == '\\' {
-			n++
+		if s[n] != '\\' {
+			continue
 		}
+		escaped := escapedBytes(s[n+1:])
+		if escaped == 0 {
+			return n, false
+		}
+		n += escaped
 	}
 	if n >= len(s) {
 		return len(s), false

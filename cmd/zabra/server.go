@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"os"
 	"os/signal"
 	"strings"
@@ -178,7 +179,8 @@ func runServer(cfg *conf.Config, log *zap.Logger, start time.Time, signals <-cha
 		what = "started" // it serves when there is a quorum, and says so
 	}
 	log.Info(what,
-		zap.Stringer("address", s.Addr()),
+		address("address", s.Addr()),
+		address("secureAddress", s.SecureAddr()),
 		zap.String("dataDir", cfg.DataDir),
 		zap.String("dataLogDir", cfg.LogDir()),
 		zap.Stringer("zxid", stats.Zxid),
@@ -205,6 +207,14 @@ func runServer(cfg *conf.Config, log *zap.Logger, start time.Time, signals <-cha
 	log.Info("stopping; a second signal ends the process at once", zap.Stringer("signal", sig))
 	go dieAtSecond(signals)
 	return ended(shutdown(s, stopped, log), log)
+}
+
+// address is a field of the log; none for a port that is not there.
+func address(key string, a net.Addr) zap.Field {
+	if a == nil {
+		return zap.Skip()
+	}
+	return zap.Stringer(key, a)
 }
 
 // ended makes the exit code of how the server ended; err is nil for a clean stop.

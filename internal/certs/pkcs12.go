@@ -1,6 +1,7 @@
 package certs
 
 import (
+	"bytes"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
@@ -50,14 +51,51 @@ type pfx struct {
 	} `asn1:"optional"`
 }
 
-// checkPKCS12 keeps files out that are something else, and those that would take hours to open.
+// pbmac1Params say how PBMAC1 makes the key of a MAC.
+type pbmac1Params struct{ KDF, MAC pkix.AlgorithmIdentifier }
+
+var (
+	oidPBMAC1 = asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 5, 14}
+	// encryptions are what the object identifiers of PBES2 and of the older ways to encrypt begin with, as bytes.
+	encryptions = [][]byte{{0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x05, 0x0d}, {0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x0c, 0x01}}
+)
+
+// checkPKCS12 keeps files out that are something else, and those that would take hours to open. What is under the MAC is not looked
+// at: who knows the password may do as he likes.
 func checkPKCS12(content []byte) error {
+	rounds, err := pkcs12Rounds(content)
+	if err == nil && rounds > iterationsMax {
+		err = fmt.Errorf("its password is to be hashed %d times; at most %d are allowed", rounds, iterationsMax)
+	}
+	return err
+}
+
+// pkcs12Rounds returns how often the password has to be hashed to check the MAC.
+func pkcs12Rounds(content []byte) (int, error) {
 	var p pfx
 	if _, err := asn1.Unmarshal(content, &p); err != nil || p.Version != 3 {
-		return errors.New("the file is damaged, or no store in PKCS12 or JKS")
+		return 0, errors.New("the file is damaged, or no store in PKCS12 or JKS")
 	}
-	if p.MacData.Iterations > iterationsMax {
-		return fmt.Errorf("its password is to be hashed %d times; at most %d are allowed", p.MacData.Iterations, iterationsMax)
+	mac := &p.MacData.Mac.Algorithm
+	if len(mac.Algorithm) == 0 {
+		for _, oid := range encryptions {
+			if bytes.Contains(content, oid) {
+				return 0, errors.New("it is encrypted, but nothing guards it against changes; make it with a password")
+			}
+		}
+		return 0, nil
 	}
-	return nil
+	if !mac.Algorithm.Equal(oidPBMAC1) {
+		return p.MacData.Iterations, nil
+	}
+	var params pbmac1Params
+	var kdf pbkdf2Params
+	err := unmarshal(mac.Parameters.FullBytes, &params)
+	if err == nil {
+		err = unmarshal(params.KDF.Parameters.FullBytes, &kdf)
+	}
+	if err == nil && kdf.KeyBytes > macKeyBytesMax {
+		err = errors.New("the key of its MAC is too long")
+	}
+	return kdf.Iterations, err
 }

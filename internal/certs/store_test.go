@@ -6,6 +6,7 @@ import (
 	"crypto/rsa"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/asn1"
 	"encoding/binary"
 	"encoding/pem"
 	"os"
@@ -234,6 +235,36 @@ func TestLengthsInJKS(t *testing.T) {
 	}
 }
 
+// TestWorkOfPKCS12: a store that would take hours is refused before.
+func TestWorkOfPKCS12(t *testing.T) {
+	p := certstest.NewCA(t, "ca")
+	for name, e := range map[string]*pkcs12.Encoder{"MAC": pkcs12.Modern, "PBMAC1": pkcs12.Modern2026} {
+		b, err := e.WithIterations(0x018001).Encode(p.Key, p.Cert, nil, password)
+		require.NoError(t, err)
+		low, high := []byte{0x02, 0x03, 0x01, 0x80, 0x01}, []byte{0x02, 0x03, 0x65, 0x80, 0x01}
+		require.Positive(t, bytes.Count(b, low), name)
+		_, err = decodePKCS12(bytes.ReplaceAll(b, low, high), password)
+		require.ErrorContains(t, err, "its password is to be hashed 6651905 times", name)
+	}
+	open, err := pkcs12.Passwordless.EncodeTrustStore([]*x509.Certificate{p.Cert}, "")
+	require.NoError(t, err)
+	s, err := decodePKCS12(open, "")
+	require.NoError(t, err)
+	require.Len(t, s.Trusted, 1)
+	b, err := pkcs12.Modern.Encode(p.Key, p.Cert, nil, password)
+	require.NoError(t, err)
+	var parts pfx
+	_, err = asn1.Unmarshal(b, &parts)
+	require.NoError(t, err)
+	bare, err := asn1.Marshal(struct {
+		Version  int
+		AuthSafe asn1.RawValue
+	}{3, parts.AuthSafe})
+	require.NoError(t, err)
+	_, err = decodePKCS12(bare, "")
+	require.ErrorContains(t, err, "nothing guards it against changes")
+}
+
 func FuzzDecode(f *testing.F) {
 	p := certstest.NewCA(f, "ca")
 	p12, err := pkcs12.Modern.WithIterations(1).Encode(p.Key, p.Cert, nil, password)
@@ -251,6 +282,10 @@ func FuzzDecode(f *testing.F) {
 		f.Add(text, "secret")
 	}
 	f.Fuzz(func(t *testing.T, content []byte, password string) {
+		const few = 1000
+		if rounds, err := pkcs12Rounds(content); err == nil && rounds > few {
+			return // it takes its time
+		}
 		for _, kind := range []string{"PEM", "JKS", "PKCS12", "BCFKS"} {
 			s, err := decode(kind, content, password)
 			require.Equal(t, err != nil, s == nil)

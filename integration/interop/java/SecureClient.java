@@ -34,9 +34,12 @@ public final class SecureClient {
         config.setProperty(ZKClientConfig.SECURE_CLIENT, "true");
         config.setProperty(ZKClientConfig.ZOOKEEPER_CLIENT_CNXN_SOCKET, "org.apache.zookeeper.ClientCnxnSocketNetty");
         config.setProperty("zookeeper.ssl.keyStore.location", folder + "/" + who + "." + type);
-        config.setProperty("zookeeper.ssl.keyStore.password", PASSWORD);
-        config.setProperty("zookeeper.ssl.trustStore.location", folder + (type.equals("pem") ? "/ca.pem" : "/trust.p12"));
-        config.setProperty("zookeeper.ssl.trustStore.password", type.equals("pem") ? "" : PASSWORD);
+        boolean pem = type.equals("pem");
+        config.setProperty("zookeeper.ssl.trustStore.location", folder + (pem ? "/ca.pem" : "/trust.p12"));
+        if (!pem) {
+            config.setProperty("zookeeper.ssl.keyStore.password", PASSWORD);
+            config.setProperty("zookeeper.ssl.trustStore.password", PASSWORD);
+        }
         return config;
     }
 
@@ -90,7 +93,8 @@ public final class SecureClient {
             } catch (KeeperException.NoAuthException expected) {
                 Report.equal(expected.getPath(), path, "path");
             }
-            alice.create("/bobs", new byte[0], List.of(new ACL(Perms.ALL, new Id("x509", subject("bob")))), CreateMode.EPHEMERAL);
+            List<ACL> bobs = new ArrayList<>(List.of(new ACL(Perms.ALL, new Id("x509", subject("bob")))));
+            alice.create("/bobs", new byte[0], bobs, CreateMode.EPHEMERAL);
             bob.getData("/bobs", false, null);
         }
     }

@@ -23,7 +23,6 @@ def session():
         data = b"x" * 900000
         zk.create("/kazoo", data, ephemeral=True)
         equal(zk.get("/kazoo")[0], data)
-        equal(zk.command(b"ruok"), "imok")
     finally:
         zk.stop()
         zk.close()
@@ -33,7 +32,7 @@ def session():
 def no_certificate():
     zk = KazooClient(hosts=address, use_ssl=True, ca=folder + "/ca.pem", connection_retry={"max_tries": 1, "delay": 0.05})
     try:
-        zk.start(timeout=5)
+        zk.start(timeout=2)
         raise AssertionError("connected without a certificate")
     except KazooTimeoutError:
         pass
