@@ -38,7 +38,7 @@ var table = map[string]rule{
 	"conf":                 {code: "zab/zxid zab/ensemble"},
 	"server": {
 		code:  "jute wire wire/peer znode session zab zab/zxid zab/ensemble conf server/admin server/replica internal/storage internal/storage/vfs internal/ahead",
-		tests: "server/client server/servertest",
+		tests: "server/client server/servertest integration/opsrecord",
 	},
 	"server/client":       {code: "wire jute zab/zxid", tests: "server/servertest server conf"},
 	"server/servertest":   {code: "server conf server/client internal/storage/vfs", tests: "wire jute zab/zxid"},
@@ -61,6 +61,7 @@ var outside = map[string]struct{ code, tests string }{
 	"github.com/HdrHistogram/hdrhistogram-go": {code: "internal/bench integration", tests: "..."},
 	"github.com/go-zookeeper/zk":              {code: "recipes integration", tests: "..."},
 	"github.com/hashicorp/go-msgpack":         {code: "wire/peer"},
+	"github.com/influxdata/telegraf":          {code: "integration"},
 	"github.com/magiconair/properties":        {tests: "conf"},
 	"github.com/stretchr/testify":             {code: "server/servertest zab/zabtest", tests: "..."},
 	"go.uber.org/goleak":                      {tests: "..."},
@@ -77,7 +78,7 @@ var outside = map[string]struct{ code, tests string }{
 func checkImports(s *source) (findings []Finding) {
 	own, known := table[s.pkg]
 	if s.pkg == "integration" || strings.HasPrefix(s.pkg, "integration/") {
-		own, known = rule{code: "recipes integration/harness"}, true
+		own, known = rule{code: "recipes integration/harness integration/opsrecord"}, true
 	}
 	if !known {
 		return s.finding(s.ast.Package, "import", "package %s is not in the import table of internal/lint", s.pkg)
