@@ -302,6 +302,7 @@ func (c *conn) cut() {
 
 // release closes the socket and forgets the connection.
 func (c *conn) release() {
+	c.s.conns.end(c)
 	c.abort()
 	c.in.free()
 	c.s.conns.remove(c)

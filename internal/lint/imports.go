@@ -61,7 +61,6 @@ var outside = map[string]struct{ code, tests string }{
 	"github.com/HdrHistogram/hdrhistogram-go": {code: "internal/bench integration", tests: "..."},
 	"github.com/go-zookeeper/zk":              {code: "recipes integration", tests: "..."},
 	"github.com/hashicorp/go-msgpack":         {code: "wire/peer"},
-	"github.com/influxdata/telegraf":          {code: "integration"},
 	"github.com/magiconair/properties":        {tests: "conf"},
 	"github.com/stretchr/testify":             {code: "server/servertest zab/zabtest", tests: "..."},
 	"go.uber.org/goleak":                      {tests: "..."},
