@@ -15,10 +15,10 @@ RACE      := $(if $(shell command -v "$$($(GO) env CC)"),-race)
 SOURCES   := go.mod go.sum conf/embedded.cfg $(shell find cmd conf internal jute server session wire zab znode -name '*.go' ! -name '*_test.go')
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test lint check fuzz crash sim plants interop complexity bench clean
+.PHONY: help build run test lint check fuzz crash sim plants interop complexity bench capture-ops clean
 
 help: ## Print the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "%-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: bin/zabra ## Build the static binary bin/zabra
 
@@ -76,6 +76,10 @@ COMPARE   ?=
 
 compare: build ## Measure Zabra and Apache ZooKeeper in turn (40 minutes), and write docs/benchmarks.md
 	integration/compare.sh $(COMPARE)
+
+capture-ops: ## Record anew what the reference server answers to operators, into server/testdata/ops
+	integration/interop/install.sh
+	$(GO) run ./integration/opscapture server/testdata/ops
 
 clean: ## Remove what was built, but no data
 	rm -rf bin

@@ -36,7 +36,7 @@ func clientPrograms() []clientProgram {
 	here := filepath.Join(harness.Root(), "integration", "interop")
 	cache := harness.Cache()
 	return []clientProgram{
-		{"kazoo", 30, func(addr string) *exec.Cmd {
+		{"kazoo", 31, func(addr string) *exec.Cmd {
 			return exec.Command(filepath.Join(cache, "venv", "bin", "python"), "-B", filepath.Join(here, "python", "interop.py"), addr)
 		}},
 		{"c", 16, func(addr string) *exec.Cmd {

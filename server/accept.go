@@ -169,6 +169,7 @@ type connTable struct {
 	empty                chan struct{} // closed when it is sealed and the last connection is gone
 	lastID               uint64
 	conns                map[*conn]struct{}
+	ending               int // of conns, how many have conn.ending set
 	// perAddr counts by source address, also without a limit: there may be one later.
 	perAddr map[netip.Addr]int
 }
@@ -208,6 +209,18 @@ func (t *connTable) add(c *conn, serving *sync.WaitGroup) error {
 	return nil
 }
 
+// end takes c out of the count and of what operators are shown: its sending side is about to end, and only the end of the
+// client's is waited for. Whoever asks two words in a row does not find the first one's connection. For the limits it is
+// still there.
+func (t *connTable) end(c *conn) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, ok := t.conns[c]; ok && !c.ending {
+		c.ending = true
+		t.ending++
+	}
+}
+
 // remove forgets c. It does nothing the second time.
 func (t *connTable) remove(c *conn) {
 	addr := c.remote.Addr()
@@ -217,6 +230,9 @@ func (t *connTable) remove(c *conn) {
 		return
 	}
 	delete(t.conns, c)
+	if c.ending {
+		t.ending--
+	}
 	if t.perAddr[addr]--; t.perAddr[addr] <= 0 {
 		delete(t.perAddr, addr)
 	}
@@ -243,22 +259,28 @@ func (t *connTable) seal() []*conn {
 	return t.list()
 }
 
-// list returns the connections in the order of their arrival.
-func (t *connTable) list() []*conn {
+// list returns the connections in the order of their arrival, current those that are not about to end.
+func (t *connTable) list() []*conn    { return t.listIf(func(*conn) bool { return true }) }
+func (t *connTable) current() []*conn { return t.listIf(func(c *conn) bool { return !c.ending }) }
+
+func (t *connTable) listIf(wanted func(c *conn) bool) []*conn {
 	t.mu.Lock()
 	conns := make([]*conn, 0, len(t.conns))
 	for c := range t.conns {
-		conns = append(conns, c)
+		if wanted(c) {
+			conns = append(conns, c)
+		}
 	}
 	t.mu.Unlock()
 	slices.SortFunc(conns, func(a, b *conn) int { return cmp.Compare(a.id, b.id) })
 	return conns
 }
 
+// len counts the connections that are not about to end.
 func (t *connTable) len() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return len(t.conns)
+	return len(t.conns) - t.ending
 }
 
 // tooManyError tells of a connection above a limit, in the words that runbooks match.

@@ -29,6 +29,7 @@ type conn struct {
 	raw    syscall.RawConn
 	remote netip.AddrPort
 	openMs int64 // monotonic
+	ending bool  // see connTable.end, whose lock guards it
 
 	// rc is the connection as the replica sees it; nil until the first bytes have shown that it is no four-letter word.
 	rc atomic.Pointer[replica.Conn]
@@ -296,6 +297,7 @@ func (c *conn) settle(ctx context.Context) error {
 
 // finish ends the sending side, and drops what is not written yet. The reader sees to the rest.
 func (c *conn) finish() {
+	c.s.conns.end(c)
 	c.out.mu.Lock()
 	defer c.out.mu.Unlock()
 	c.out.overLocked()
@@ -325,6 +327,7 @@ func (c *conn) cut() {
 
 // release closes the socket and forgets the connection.
 func (c *conn) release() {
+	c.s.conns.end(c)
 	c.abort()
 	c.releaseLarge()
 	c.in.free()

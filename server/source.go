@@ -37,7 +37,7 @@ func (v source) Server() admin.Server {
 
 // Connections implements [admin.Source].
 func (v source) Connections() []admin.Connection {
-	conns := v.s.conns.list()
+	conns := v.s.conns.current()
 	list := make([]admin.Connection, len(conns))
 	for i, c := range conns {
 		list[i] = c.info()
@@ -169,7 +169,7 @@ func (v source) ephemerals() []admin.SessionPaths {
 // timeout of those that have none.
 func (v source) connectionExpiry(sessions map[zxid.SessionID]int64) []admin.ConnectionExpiry {
 	byMs := make(map[int64][]admin.Connection)
-	for _, c := range v.s.conns.list() {
+	for _, c := range v.s.conns.current() {
 		info := c.info()
 		at, ok := sessions[info.SessionID]
 		switch {

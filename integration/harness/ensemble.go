@@ -17,11 +17,13 @@ const modeTimeout = 500 * time.Millisecond
 
 // Plan says what an ensemble is made of.
 type Plan struct {
-	Kind     Kind
-	Servers  int
-	Settings map[string]string // of every zoo.cfg; they go before the harness's own
-	JVM      []string          // see Server.JVM
-	Defines  []string          // see Server.Defines
+	Kind    Kind
+	Servers int
+	// Observers says how many of the servers, the last ones, have no vote.
+	Observers int
+	Settings  map[string]string // of every zoo.cfg; they go before the harness's own
+	JVM       []string          // see Server.JVM
+	Defines   []string          // see Server.Defines
 	// Links puts a Link into the way of every server to every other, so that Ensemble.Cut works. Without it the servers'
 	// zoo.cfg files are those of an ordinary ensemble.
 	Links bool
@@ -62,7 +64,7 @@ func NewEnsemble(dir string, plan Plan) (*Ensemble, error) {
 		}
 	}
 	for i := range e.Members {
-		if err := e.introduce(i, plan.Links); err != nil {
+		if err := e.introduce(i, plan); err != nil {
 			e.Close()
 			return nil, err
 		}
@@ -117,11 +119,11 @@ func (m *Member) Wipe() error {
 }
 
 // introduce tells server i of all servers.
-func (e *Ensemble) introduce(i int, linked bool) error {
+func (e *Ensemble) introduce(i int, plan Plan) error {
 	lines := map[string]string{}
 	for j, m := range e.Members {
 		quorum, election := m.quorumPort, m.electionPort
-		if linked && i != j {
+		if plan.Links && i != j {
 			q, err := NewLink(quorum)
 			if err != nil {
 				return err
@@ -134,7 +136,11 @@ func (e *Ensemble) introduce(i int, linked bool) error {
 			e.links[direction{i, j}] = append(e.links[direction{i, j}], l)
 			quorum, election = q.Port, l.Port
 		}
-		lines[fmt.Sprintf("server.%d", m.ID)] = fmt.Sprintf("127.0.0.1:%d:%d", quorum, election)
+		role := ""
+		if j >= plan.Servers-plan.Observers {
+			role = ":observer"
+		}
+		lines[fmt.Sprintf("server.%d", m.ID)] = fmt.Sprintf("127.0.0.1:%d:%d%s", quorum, election, role)
 	}
 	return e.Members[i].Set(lines)
 }

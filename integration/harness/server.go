@@ -359,7 +359,7 @@ func apacheClassPath(kind Kind) (string, error) {
 		if _, err := os.Stat(jar); err != nil {
 			return "", fmt.Errorf("run integration/interop/install.sh first: %w", err)
 		}
-		return jar + ":/usr/share/java/slf4j-simple.jar", nil
+		return jar + ":/usr/share/java/servlet-api.jar:/usr/share/java/slf4j-simple.jar", nil
 	default:
 		return "", fmt.Errorf("unknown server kind %q", kind)
 	}

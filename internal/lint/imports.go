@@ -44,7 +44,7 @@ var table = map[string]rule{
 	"internal/certs/certstest": {},
 	"server": {
 		code:  "jute wire wire/peer znode session zab zab/zxid zab/ensemble conf server/admin server/replica internal/storage internal/storage/vfs internal/ahead internal/histogram internal/certs internal/sasl internal/logfile",
-		tests: "server/client server/servertest internal/certs/certstest",
+		tests: "server/client server/servertest internal/certs/certstest integration/opsrecord",
 	},
 	"server/client":       {code: "wire jute zab/zxid internal/sasl", tests: "server/servertest server conf"},
 	"server/servertest":   {code: "server conf server/client internal/storage/vfs", tests: "wire jute zab/zxid"},
@@ -88,7 +88,7 @@ var outside = map[string]struct{ code, tests string }{
 func checkImports(s *source) (findings []Finding) {
 	own, known := table[s.pkg]
 	if s.pkg == "integration" || strings.HasPrefix(s.pkg, "integration/") {
-		own, known = rule{code: "recipes integration/harness"}, true
+		own, known = rule{code: "recipes integration/harness integration/opsrecord"}, true
 	}
 	if !known {
 		return s.finding(s.ast.Package, "import", "package %s is not in the import table of internal/lint", s.pkg)

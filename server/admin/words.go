@@ -7,14 +7,20 @@ const (
 	notListed = " is not executed because it is not in the whitelist.\n"
 )
 
-// TelnetBreak is the command with which telnet sends an interrupt: the bytes FF F4 FF FD. It is closed without an
-// answer and needs no permission.
+// TelnetBreak is the command with which telnet sends an interrupt: the bytes FF F4 FF FD. It is closed without an answer
+// where all words are enabled, and refused by its name where they are not.
 const TelnetBreak = "\xff\xf4\xff\xfd"
+
+// telnetBreakName is what ZooKeeper calls it.
+const telnetBreakName = "telnet close"
 
 // Reply appends the answer to a four-letter word to b; enabled says whether 4lw.commands.whitelist allows the word. The
 // connection is closed after the answer, also when that is empty.
 func Reply(b []byte, word string, enabled bool, src Source, in Input) []byte {
 	if word == TelnetBreak {
+		if !enabled {
+			b = append(append(b, telnetBreakName...), notListed...)
+		}
 		return b
 	}
 	cmd := byWord[word]

@@ -52,7 +52,8 @@ func TestReplyWhitelist(t *testing.T) {
 	require.Equal(t, "ruok is not executed because it is not in the whitelist.\n",
 		string(Reply(nil, "ruok", false, src, Input{})))
 	require.Equal(t, "imok", string(Reply(nil, "ruok", true, src, Input{})))
-	require.Empty(t, Reply(nil, TelnetBreak, false, src, Input{}))
+	require.Empty(t, Reply(nil, TelnetBreak, true, src, Input{}))
+	require.Equal(t, "telnet close is not executed because it is not in the whitelist.\n", string(Reply(nil, TelnetBreak, false, src, Input{})))
 }
 
 // The whitelist comes before the question whether the server serves.
