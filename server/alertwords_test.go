@@ -107,7 +107,7 @@ func TestWordsOfAServer(t *testing.T) {
 // wordsOfConnections causes refusals of connections. c is the only one there is.
 func wordsOfConnections(t *testing.T, s *shell, c *wireConn) {
 	const port = `127\.0\.0\.1:\d+`
-	until(t, "one connection", func() bool { return s.Stats().Connections == 1 })
+	until(t, "one connection", func() bool { return s.Held() == 1 })
 	web := s.dial()
 	web.send([]byte("GET / HTTP/1.1\r\n\r\n"))
 	web.gone()
@@ -124,16 +124,16 @@ func wordsOfConnections(t *testing.T, s *shell, c *wireConn) {
 	require.Equal(t, zapcore.WarnLevel, loggedAs(t, s.logs, `Refusing session request for client /`+port+
 		` as it has seen zxid 0x7777 our last zxid is 0x[0-9a-f]+ client must try another server.*`))
 
-	until(t, "one connection", func() bool { return s.Stats().Connections == 1 })
+	until(t, "one connection", func() bool { return s.Held() == 1 })
 	second, third := s.dial(), s.dial()
-	until(t, "three connections", func() bool { return s.Stats().Connections == 3 })
+	until(t, "three connections", func() bool { return s.Held() == 3 })
 	s.refused()
 	require.Equal(t, zapcore.WarnLevel, loggedAs(t, s.logs, `Too many connections from 127\.0\.0\.1 - max is 3 .*`))
 	require.NoError(t, second.Close())
 	require.NoError(t, third.Close())
 	c.send(getFrame(6, "/q"))
 	c.reply(6, wire.CodeOK)
-	until(t, "one connection", func() bool { return s.Stats().Connections == 1 })
+	until(t, "one connection", func() bool { return s.Held() == 1 })
 }
 
 // TestWordsOfAnEnsemble does the same for what only members of an ensemble say.

@@ -43,13 +43,13 @@ func TestReconfigureLimits(t *testing.T) {
 		c.reply(1, wire.CodeOK)
 	}
 	require.NoError(t, second.Close())
-	until(t, "a connection less", func() bool { return s.Stats().Connections == 1 })
+	until(t, "a connection less", func() bool { return s.Held() == 1 })
 	s.refused()
 
 	taken, _ = s.reconfigure(func(cfg *conf.Config) { cfg.MaxClientCnxns = 2 })
 	require.Equal(t, []string{"maxClientCnxns"}, taken)
 	require.Contains(t, s.word("conf"), "maxClientCnxns=2\n")
-	until(t, "the word's connection is gone", func() bool { return s.Stats().Connections == 1 })
+	until(t, "the word's connection is gone", func() bool { return s.Held() == 1 })
 
 	taken, _ = s.reconfigure(func(cfg *conf.Config) { cfg.MaxCnxns = 1 })
 	require.Equal(t, []string{"maxClientCnxns", "maxCnxns"}, taken)

@@ -22,13 +22,13 @@ func TestLimitPerAddress(t *testing.T) {
 	first := s.dial() // one without a session counts too
 	s.session()
 	s.session()
-	until(t, "three connections", func() bool { return s.Stats().Connections == 3 })
+	until(t, "three connections", func() bool { return s.Held() == 3 })
 	s.refused()
 	require.Equal(t, 1, s.logs.FilterMessageSnippet("Too many connections from 127.0.0.1 - max is 3").Len())
 	require.NoError(t, first.Close())
-	until(t, "a connection less", func() bool { return s.Stats().Connections == 2 })
+	until(t, "a connection less", func() bool { return s.Held() == 2 })
 	require.Contains(t, s.word("srvr"), "Connections: 3\n")
-	until(t, "the word's connection is gone", func() bool { return s.Stats().Connections == 2 })
+	until(t, "the word's connection is gone", func() bool { return s.Held() == 2 })
 	require.Contains(t, s.word("mntr"), "zk_connection_rejected\t1\n")
 }
 
