@@ -1,12 +1,10 @@
 package server
 
 import (
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/asn1"
 	"net/http"
 	"strings"
 
+	"zabra/internal/certs"
 	"zabra/server/admin"
 	"zabra/wire"
 	"zabra/znode"
@@ -17,7 +15,6 @@ const (
 	schemeDigest = "digest"
 	schemeIP     = "ip"
 	schemeX509   = "x509"
-	schemeSuper  = "super"
 )
 
 // unauthorized refuses a request whose header Authorization does not give somebody who has all permissions on the root
@@ -66,21 +63,11 @@ func (s *Server) certified(r *admin.Request) []wire.ID {
 	if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 || len(r.TLS.PeerCertificates) == 0 {
 		return nil
 	}
-	subject := certificateSubject(r.TLS.PeerCertificates[0])
-	ids := []wire.ID{{Scheme: schemeX509, ID: subject}}
-	if super := s.cfg.Security.X509SuperUser; super != "" && subject == super {
-		ids = append(ids, wire.ID{Scheme: schemeSuper})
+	subject, err := certs.Subject(r.TLS.PeerCertificates[0])
+	if err != nil {
+		return nil
 	}
-	return ids
-}
-
-// certificateSubject is the subject of a certificate as RFC 2253 writes it.
-func certificateSubject(c *x509.Certificate) string {
-	var name pkix.RDNSequence
-	if rest, err := asn1.Unmarshal(c.RawSubject, &name); err != nil || len(rest) > 0 {
-		return c.Subject.String()
-	}
-	return name.String()
+	return s.tls.x509.IDs(subject)
 }
 
 // ownsAll reports whether somebody has every permission on the root node.
