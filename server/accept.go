@@ -209,21 +209,21 @@ func (t *connTable) add(c *conn, serving *sync.WaitGroup) error {
 	return nil
 }
 
-// end takes c out of the count and of what operators are shown: its sending side is about to end, and only the end of the
-// client's is waited for. Whoever asks two words in a row does not find the first one's connection. For the limits it is
-// still there.
+// end takes c out of the count, of the limit of its address and of what operators are shown: its sending side is about to
+// end, and only the end of the client's is waited for, which lingerTime bounds. Whoever asks two words in a row does not
+// find the first one's connection. For maxCnxns it is still there.
 func (t *connTable) end(c *conn) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if _, ok := t.conns[c]; ok && !c.ending {
 		c.ending = true
 		t.ending++
+		t.leaveLocked(c.remote.Addr())
 	}
 }
 
 // remove forgets c. It does nothing the second time.
 func (t *connTable) remove(c *conn) {
-	addr := c.remote.Addr()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if _, ok := t.conns[c]; !ok {
@@ -232,11 +232,17 @@ func (t *connTable) remove(c *conn) {
 	delete(t.conns, c)
 	if c.ending {
 		t.ending--
+	} else {
+		t.leaveLocked(c.remote.Addr())
 	}
+	t.maybeEmptyLocked()
+}
+
+// leaveLocked counts a connection less from addr.
+func (t *connTable) leaveLocked(addr netip.Addr) {
 	if t.perAddr[addr]--; t.perAddr[addr] <= 0 {
 		delete(t.perAddr, addr)
 	}
-	t.maybeEmptyLocked()
 }
 
 func (t *connTable) maybeEmptyLocked() {

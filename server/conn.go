@@ -327,7 +327,7 @@ func (c *conn) cut() {
 
 // release closes the socket and forgets the connection.
 func (c *conn) release() {
-	c.s.conns.end(c)
+	c.s.conns.end(c) // before the client can see that it is closed
 	c.abort()
 	c.releaseLarge()
 	c.in.free()
