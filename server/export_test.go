@@ -49,7 +49,7 @@ func CatchUp(cfg *conf.Config) (windowEntries int, sizeFactor float64) {
 // ScrapeConnsMax is how many connections the port for Prometheus takes.
 const ScrapeConnsMax = scrapeConnsMax
 
-// Held counts the connections that the limits see: also those that are ending, until their sockets are closed.
+// Held counts the connections that have sockets: also those that are ending, until their sockets are closed.
 func (s *Server) Held() int {
 	s.conns.mu.Lock()
 	defer s.conns.mu.Unlock()
