@@ -20,12 +20,21 @@ type actions struct {
 	restored chan struct{} // closed when the state was replaced; nil while nobody waits for that
 }
 
-// actionCommands are the commands of the admin server that do more than show and count. All but top ask for all permissions
-// on the root node, see authorized.
+// actionCommands are the commands of the admin server that do more than show and count. All ask for all permissions on the
+// root node. Those that ZooKeeper does not have are more careful: as long as everybody has these permissions, they are for who
+// asks from the server's own machine.
 func (s *Server) actionCommands() []admin.HTTPCommand {
 	authorized := func(run func(*admin.Request) *admin.Response) func(admin.Source, *admin.Request) *admin.Response {
 		return func(_ admin.Source, r *admin.Request) *admin.Response {
 			if refused := s.unauthorized(r); refused != nil {
+				return refused
+			}
+			return run(r)
+		}
+	}
+	guarded := func(run func(*admin.Request) *admin.Response) func(admin.Source, *admin.Request) *admin.Response {
+		return func(_ admin.Source, r *admin.Request) *admin.Response {
+			if refused := s.unproven(r); refused != nil {
 				return refused
 			}
 			return run(r)
@@ -36,11 +45,11 @@ func (s *Server) actionCommands() []admin.HTTPCommand {
 			Name: "snapshot", Aliases: []string{"snap"}, Run: authorized(s.runSnapshot),
 			Purpose: "take a snapshot and send it, or with streaming=false leave it on the server",
 		},
-		{Name: "backup", Run: authorized(s.runBackup), Purpose: "send the state of this moment; compress=gzip makes it smaller"},
+		{Name: "backup", Run: guarded(s.runBackup), Purpose: "send the state of this moment; compress=gzip makes it smaller"},
 		{Name: "restore", Aliases: []string{"rest"}, Post: true, Run: authorized(s.runRestore), Purpose: "put a snapshot in the place of the state"},
-		{Name: "handover", Post: true, Run: authorized(s.runHandOver), Purpose: "the leader leaves the lead to another member"},
+		{Name: "handover", Post: true, Run: guarded(s.runHandOver), Purpose: "the leader leaves the lead to another member"},
 		{
-			Name: "top", Run: func(_ admin.Source, r *admin.Request) *admin.Response { return s.runTop(r) },
+			Name: "top", Run: guarded(s.runTop),
 			Purpose: "busiest clients and paths, widest watches, biggest nodes; n=20, reset=true",
 		},
 	}

@@ -4,15 +4,11 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"fmt"
 	"io"
-	"math/big"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -23,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"zabra/conf"
+	"zabra/internal/certs/certstest"
 	"zabra/jute"
 	"zabra/server/admin"
 	"zabra/server/client"
@@ -98,16 +95,16 @@ func (s *shell) dataFiles() (names []string) {
 
 func TestActionsAskWhoIsThere(t *testing.T) {
 	s := startShell(t, shellConfig(t, unlimited))
-	for _, command := range []string{"snapshot", "snap", "backup", "restore", "rest", "handover"} {
+	for _, command := range []string{"snapshot", "snap", "restore", "rest"} {
 		r := s.Act(command, "", "x")
 		require.Equal(t, []any{http.StatusUnauthorized, "Auth info is missing for the command"}, []any{r.Status, r.Error}, command)
 	}
 	for _, header := range []string{"digest", "digest a b", "world", "world anyone", "nonesuch x", "sasl bob", "x509", "x509 CN=a", " "} {
-		r := s.Act("backup", header, "")
+		r := s.Act("snapshot", header, "")
 		require.Equal(t, []any{http.StatusUnauthorized, "Not authenticated"}, []any{r.Status, r.Error}, header)
 	}
 	for _, header := range []string{anyone, "ip", "ip 1.2.3.4", "digest x:y"} {
-		sent(t, s.Act("backup", header, ""))
+		sent(t, s.Act("snapshot", header, ""))
 	}
 	c := s.client()
 	require.NoError(t, c.AddAuth(t.Context(), "digest", []byte("root:pw")))
@@ -124,24 +121,57 @@ func TestActionsAskWhoIsThere(t *testing.T) {
 	}
 }
 
-// A certificate counts when it was verified; the superuser's opens every door.
-func TestActionsByCertificate(t *testing.T) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(t, err)
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "admin", OrganizationalUnit: []string{"ops"}, Organization: []string{"Ex, Inc"}}}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	require.NoError(t, err)
-	cert, err := x509.ParseCertificate(der)
-	require.NoError(t, err)
-	s := startShell(t, shellConfig(t, unlimited, func(cfg *conf.Config) { cfg.Security.X509SuperUser = `CN=admin,OU=ops,O=Ex\, Inc` }))
-	unverified := &tls.ConnectionState{PeerCertificates: []*x509.Certificate{cert}}
-	verified := &tls.ConnectionState{PeerCertificates: unverified.PeerCertificates, VerifiedChains: [][]*x509.Certificate{{cert}}}
+// The commands that ZooKeeper does not have are for the server's own machine as long as everybody may do everything, and
+// otherwise for who has proved to be somebody.
+func TestOwnActionsWantProof(t *testing.T) {
+	const elsewhere = "192.0.2.7:5000"
+	s := startShell(t, shellConfig(t, unlimited))
+	sent(t, s.Act("backup", "", ""))
+	require.Zero(t, s.Act("top", "", "").Status)
+	for _, command := range []string{"backup", "handover", "top"} {
+		for header, status := range map[string]int{"": http.StatusUnauthorized, "ip": http.StatusForbidden, anyone: http.StatusForbidden} {
+			require.Equal(t, status, s.ActFrom(elsewhere, command, header).Status, "%s %q", command, header)
+		}
+	}
 	c := s.client()
 	require.NoError(t, c.AddAuth(t.Context(), "digest", []byte("root:pw")))
-	_, err = c.SetACL(t.Context(), "/", []wire.ACL{{Perms: wire.PermAll, Scheme: "auth"}}, -1)
+	_, err := c.SetACL(t.Context(), "/", []wire.ACL{{Perms: wire.PermAll, Scheme: "auth"}}, -1)
 	require.NoError(t, err)
-	require.Equal(t, http.StatusUnauthorized, s.ActTLS("backup", "x509", "", unverified).Status)
-	sent(t, s.ActTLS("backup", "x509", "", verified))
+	for _, from := range []string{elsewhere, "127.0.0.1:5000"} {
+		for header, status := range map[string]int{"": http.StatusUnauthorized, "ip": http.StatusForbidden, "digest root:other": http.StatusForbidden} {
+			require.Equal(t, status, s.ActFrom(from, "backup", header).Status, "%s %q", from, header)
+		}
+		sent(t, s.ActFrom(from, "backup", anyone))
+	}
+}
+
+// admin.snapshot.enabled=false keeps the data in.
+func TestBackupCanBeSwitchedOff(t *testing.T) {
+	s := startShell(t, shellConfig(t, func(cfg *conf.Config) { cfg.Admin.SnapshotEnabled = false }))
+	for _, command := range []string{"snapshot", "backup"} {
+		require.Equal(t, http.StatusServiceUnavailable, s.Act(command, anyone, "").Status, command)
+	}
+}
+
+// A certificate counts when the clients' authorities vouch for it, not those of the servers alone; the superuser's opens every door.
+func TestActionsByCertificate(t *testing.T) {
+	ca, serversOnly := certstest.NewCA(t, "clients"), certstest.NewCA(t, "servers")
+	name := pkix.Name{CommonName: "admin", OrganizationalUnit: []string{"ops"}, Organization: []string{"Ex, Inc"}}
+	s := startShell(t, secureConfig(t, ca, unlimited, func(cfg *conf.Config) { cfg.Security.X509SuperUser = `CN=admin,OU=ops,O=Ex\, Inc` }))
+	shown := func(ca *certstest.CA, verified bool) *tls.ConnectionState {
+		state := &tls.ConnectionState{PeerCertificates: []*x509.Certificate{ca.Issue(t, name).Cert}}
+		if verified {
+			state.VerifiedChains = [][]*x509.Certificate{state.PeerCertificates}
+		}
+		return state
+	}
+	c := s.client()
+	require.NoError(t, c.AddAuth(t.Context(), "digest", []byte("root:pw")))
+	_, err := c.SetACL(t.Context(), "/", []wire.ACL{{Perms: wire.PermAll, Scheme: "auth"}}, -1)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusUnauthorized, s.ActTLS("backup", "x509", "", shown(ca, false)).Status)
+	require.Equal(t, http.StatusUnauthorized, s.ActTLS("backup", "x509", "", shown(serversOnly, true)).Status)
+	sent(t, s.ActTLS("backup", "x509", "", shown(ca, true)))
 }
 
 func TestSnapshotCommand(t *testing.T) {

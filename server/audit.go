@@ -59,7 +59,16 @@ type auditEntry struct {
 }
 
 // costBytes is about what an entry takes while it waits.
-func (e *auditEntry) costBytes() int { return auditEntryBytes + len(e.Path) }
+func (e *auditEntry) costBytes() int {
+	n := auditEntryBytes + len(e.Path)
+	for i := range e.IDs {
+		n += auditIdentityBytes + len(e.IDs[i].Scheme) + len(e.IDs[i].ID)
+	}
+	for i := range e.ACL {
+		n += auditIdentityBytes + len(e.ACL[i].Scheme) + len(e.ACL[i].ID)
+	}
+	return n
+}
 
 // open gets the audit log ready, if there is to be one: a server that cannot write what it has to does not start.
 func (a *auditLog) open(cfg *conf.Config, log *zap.Logger, auth *znode.Auth) error {

@@ -34,6 +34,23 @@ func (s *Server) unauthorized(r *admin.Request) *admin.Response {
 	return nil
 }
 
+// unproven refuses what unauthorized does, and who has the permissions only because everybody has them, unless the request
+// comes from this machine. From there no header is needed as long as that is so.
+func (s *Server) unproven(r *admin.Request) *admin.Response {
+	open := s.ownsAll(nil)
+	if open && r.FromThisMachine() {
+		return nil
+	}
+	if refused := s.unauthorized(r); refused != nil {
+		return refused
+	}
+	if open {
+		return refusedAction(http.StatusForbidden, "everybody has all permissions on the node /, so that they prove nothing: "+
+			"give it an ACL of your own, or ask from the machine of the server")
+	}
+	return nil
+}
+
 // identify returns the identities that the header's words give; none if they prove nothing.
 func (s *Server) identify(words []string, r *admin.Request) []wire.ID {
 	switch {
@@ -62,6 +79,9 @@ func (s *Server) login(scheme string, token []byte, r *admin.Request) []wire.ID 
 func (s *Server) certified(r *admin.Request) []wire.ID {
 	if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 || len(r.TLS.PeerCertificates) == 0 {
 		return nil
+	}
+	if s.tls.clients == nil || s.tls.clients.Trusts(r.TLS.PeerCertificates) != nil {
+		return nil // it was let in as another server would be, which says nothing about clients
 	}
 	subject, err := certs.Subject(r.TLS.PeerCertificates[0])
 	if err != nil {

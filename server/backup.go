@@ -120,6 +120,9 @@ func (s *Server) awaitRun(run *snapshotRun) error {
 // runBackup sends the state of the moment. It is first written to a file without a name, so that a client which takes its
 // time holds up neither the writers nor the server's own snapshots.
 func (s *Server) runBackup(r *admin.Request) *admin.Response {
+	if !s.cfg.Admin.SnapshotEnabled {
+		return refusedAction(http.StatusServiceUnavailable, "the commands snapshot and backup are switched off (admin.snapshot.enabled)")
+	}
 	if refused := s.needsZxid(); refused != nil {
 		return refused
 	}
@@ -137,6 +140,7 @@ func (s *Server) runBackup(r *admin.Request) *admin.Response {
 		s.log.Warn("a backup was asked for and could not be made", zap.Error(err))
 		return refusedAction(http.StatusInternalServerError, fmt.Sprintf("no backup was made: %v", err))
 	}
+	s.log.Info("a backup is sent", zap.Stringer("remote", r.Remote), zap.Stringer("zxid", b.zxid), zap.Int64("bytes", b.file.Size()))
 	header := snapshotHeader(b.zxid, b.file.Size())
 	header[headerDigest] = []string{strconv.FormatUint(b.digest, 10)}
 	release := func() error {
@@ -166,7 +170,7 @@ func (s *Server) writeBackup(compression string) (*backup, error) {
 		return nil, errSnapshotBusy
 	}
 	if err := s.awaitRun(run); err != nil {
-		if b.file != nil && !errors.Is(err, errSnapshotClosed) {
+		if !errors.Is(err, errSnapshotClosed) && b.file != nil { // at the server's end it may be written still
 			b.file.Close()
 		}
 		return nil, err

@@ -19,23 +19,31 @@ func (s *Server) Act(target, authorization, body string) *admin.Response {
 // ActTLS is Act over TLS.
 func (s *Server) ActTLS(target, authorization, body string, state *tls.ConnectionState) *admin.Response {
 	if body == "" {
-		return s.act(target, authorization, nil, state)
+		return s.act(actLocal, target, authorization, nil, state)
 	}
-	return s.act(target, authorization, strings.NewReader(body), state)
+	return s.act(actLocal, target, authorization, strings.NewReader(body), state)
 }
+
+// ActFrom is Act, asked for from somewhere else.
+func (s *Server) ActFrom(remote, target, authorization string) *admin.Response {
+	return s.act(remote, target, authorization, nil, nil)
+}
+
+// actLocal is on the machine of the server.
+const actLocal = "127.0.0.1:5000"
 
 // ActBody is Act with a body of any kind.
 func (s *Server) ActBody(target, authorization string, body io.Reader) *admin.Response {
-	return s.act(target, authorization, body, nil)
+	return s.act(actLocal, target, authorization, body, nil)
 }
 
-func (s *Server) act(target, authorization string, body io.Reader, state *tls.ConnectionState) *admin.Response {
+func (s *Server) act(remote, target, authorization string, body io.Reader, state *tls.ConnectionState) *admin.Response {
 	name, query, _ := strings.Cut(target, "?")
 	values, err := url.ParseQuery(query)
 	if err != nil {
 		panic(err)
 	}
-	r := &admin.Request{Method: http.MethodGet, Query: values, Header: http.Header{}, Remote: netip.MustParseAddrPort("127.0.0.1:5000"), TLS: state}
+	r := &admin.Request{Method: http.MethodGet, Query: values, Header: http.Header{}, Remote: netip.MustParseAddrPort(remote), TLS: state}
 	if authorization != "" {
 		r.Header.Set("Authorization", authorization)
 	}

@@ -44,10 +44,12 @@ const (
 	refusalQueueMax = 256
 	// refusalTextBytesMax bounds each text in such a line, before what cannot be printed is escaped.
 	refusalTextBytesMax = 512
-	// auditQueueMax and auditQueueBytesMax bound the records that wait for the audit log; each takes auditEntryBytes beside its path.
+	// auditQueueMax and auditQueueBytesMax bound the records that wait for the audit log; each takes auditEntryBytes beside its path,
+	// and auditIdentityBytes beside the text for each of its identities.
 	auditQueueMax      = 64 << 10
 	auditQueueBytesMax = 64 << 20
 	auditEntryBytes    = 256
+	auditIdentityBytes = 64
 	// auditWaitMax is how long a step waits for room among them. It is short beside the times after which members of an
 	// ensemble give each other up.
 	auditWaitMax = 500 * time.Millisecond
@@ -91,7 +93,7 @@ const (
 	scrapeConnsMax       = 64
 	scrapeReadTime       = 10 * time.Second
 	scrapeWriteTime      = 30 * time.Second
-	scrapeIdleTime       = 2 * time.Minute
+	scrapeIdleTime       = 10 * time.Second
 	scrapeHeaderBytesMax = 16 << 10
 	// scrapeEndTime is what a scrape that is being answered gets when the server ends.
 	scrapeEndTime = 500 * time.Millisecond

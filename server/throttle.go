@@ -148,8 +148,9 @@ type largeError struct{ bytes, max int }
 func (e *largeError) Error() string { return replica.LargeRequestsReason }
 
 // reserveLarge makes sure, as soon as the length of a frame is known, that there is room for it in the budget of large requests.
+// Who has no session yet has nothing of that budget: it would be the strangers' to use up.
 func (c *conn) reserveLarge() error {
-	if c.large > 0 || c.s.live.Load().Throttle.LargeRequestBytes < 0 {
+	if c.large > 0 || !c.greeted || c.s.live.Load().Throttle.LargeRequestBytes < 0 {
 		return nil
 	}
 	n := c.in.announced()

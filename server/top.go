@@ -14,6 +14,8 @@ import (
 // top knows which clients and paths are asked for most. Of the requests of each connection one in topSampleEvery is looked
 // at, so that the others pay a counter of their connection and a branch.
 type top struct {
+	surveying sync.Mutex // held while the nodes are looked through for somebody
+
 	mu sync.Mutex
 	topCounts
 }
@@ -106,6 +108,10 @@ func (s *Server) runTop(r *admin.Request) *admin.Response {
 	if !ok {
 		return refusedAction(http.StatusBadRequest, "reset is true or false")
 	}
+	if !s.actions.top.surveying.TryLock() {
+		return refusedAction(http.StatusConflict, "somebody else is looking through the nodes; one at a time")
+	}
+	defer s.actions.top.surveying.Unlock()
 	fields := s.actions.top.show(n, reset, s.startMs, s.clock.now().MonoMs)
 	return &admin.Response{Fields: append(fields, s.survey(n)...)}
 }

@@ -15,8 +15,10 @@ const (
 	// quietTicks is how many times in a row the process has to be quiet: at most quietCPUPercent of one processor.
 	quietTicks      = 2
 	quietCPUPercent = 10
-	// giveBackBytesMin is how much has to have been allocated since the last time for another collection to be worth it.
-	giveBackBytesMin = 8 << 20
+	// giveBackBytesMin is how much has to have been allocated since the last time for another collection to be worth it, and
+	// giveBackLiveShare the part of a large heap, of which a collection has more to look through.
+	giveBackBytesMin  = 8 << 20
+	giveBackLiveShare = 8
 )
 
 // giveBack gives memory back in quiet moments until stop is closed.
@@ -30,9 +32,9 @@ func giveBack(stop <-chan struct{}) {
 			return
 		case <-ticker.C:
 		}
-		if q.due(processCPU(), allocatedBytes()) {
+		if q.due(processCPU(), heapBytes(allocatedMetric), heapBytes(liveMetric)) {
 			debug.FreeOSMemory()
-			q.done(allocatedBytes())
+			q.done(heapBytes(allocatedMetric))
 		}
 	}
 }
@@ -44,8 +46,9 @@ type quiet struct {
 	allocated uint64        // when memory was given back last
 }
 
-// due is asked once per giveBackEvery with what the process has used and allocated since its start.
-func (q *quiet) due(cpu time.Duration, allocated uint64) bool {
+// due is asked once per giveBackEvery with what the process has used and allocated since its start, and what the last
+// collection found in use.
+func (q *quiet) due(cpu time.Duration, allocated, live uint64) bool {
 	used := cpu - q.cpu
 	q.cpu = cpu
 	if used*100 > giveBackEvery*quietCPUPercent {
@@ -53,7 +56,7 @@ func (q *quiet) due(cpu time.Duration, allocated uint64) bool {
 		return false
 	}
 	q.ticks++
-	return q.ticks >= quietTicks && allocated-q.allocated >= giveBackBytesMin
+	return q.ticks >= quietTicks && allocated-q.allocated >= max(giveBackBytesMin, live/giveBackLiveShare)
 }
 
 // done notes that memory was given back. What that itself has used does not count as work.
@@ -70,8 +73,13 @@ func processCPU() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-func allocatedBytes() uint64 {
-	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+const (
+	allocatedMetric = "/gc/heap/allocs:bytes"
+	liveMetric      = "/gc/heap/live:bytes"
+)
+
+func heapBytes(metric string) uint64 {
+	sample := []metrics.Sample{{Name: metric}}
 	metrics.Read(sample)
 	return sample[0].Value.Uint64()
 }

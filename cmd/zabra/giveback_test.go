@@ -12,10 +12,10 @@ func TestQuietGivesBackOnce(t *testing.T) {
 	var q quiet
 	const idle, busy = 20 * time.Millisecond, 400 * time.Millisecond
 	var cpu time.Duration
-	allocated := uint64(0)
+	allocated, live := uint64(0), uint64(0)
 	tick := func(used time.Duration, bytes uint64) bool {
 		cpu, allocated = cpu+used, allocated+bytes
-		return q.due(cpu, allocated)
+		return q.due(cpu, allocated, live)
 	}
 	require.False(t, tick(busy, 64<<20), "at work")
 	require.False(t, tick(idle, 0), "quiet for one tick only")
@@ -28,12 +28,18 @@ func TestQuietGivesBackOnce(t *testing.T) {
 		require.False(t, tick(idle, 1000), "nothing new")
 	}
 	require.True(t, tick(idle, giveBackBytesMin))
+	q.done(allocated)
+	q.cpu = cpu
+	live = 1 << 30
+	require.False(t, tick(idle, giveBackBytesMin))
+	require.False(t, tick(idle, 0), "little beside what is in use")
+	require.True(t, tick(idle, live/giveBackLiveShare))
 }
 
 // The numbers that the decision hangs on are really there.
 func TestProcessTellsItsUse(t *testing.T) {
-	before := allocatedBytes()
+	before := heapBytes(allocatedMetric)
 	block := make([]byte, 1<<20)
-	require.GreaterOrEqual(t, allocatedBytes()-before, uint64(len(block)))
+	require.GreaterOrEqual(t, heapBytes(allocatedMetric)-before, uint64(len(block)))
 	require.Positive(t, processCPU())
 }

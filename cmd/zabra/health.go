@@ -93,6 +93,14 @@ func clientAddress(c *conf.Config) (host, port string) {
 	return host, strconv.Itoa(c.ClientPort)
 }
 
+// missingClientPort says why a server without a plain client port cannot be asked.
+func missingClientPort(c *conf.Config) string {
+	if c.Security.SecureClientPort != conf.Unset {
+		return "The server has a secure client port only, and this command does not speak TLS; ask for /livez and /readyz on its admin server."
+	}
+	return noClientPort
+}
+
 func newHealth() *cobra.Command {
 	var (
 		server, config string
@@ -113,7 +121,7 @@ func newHealth() *cobra.Command {
 					return &exit{code: exitConfig, stderr: err.Error()}
 				}
 				if c.ClientPort == conf.Unset {
-					return &exit{code: exitFailure, stderr: noClientPort}
+					return &exit{code: exitFailure, stderr: missingClientPort(c)}
 				}
 				server = net.JoinHostPort(clientAddress(c))
 			}
@@ -151,7 +159,7 @@ func newStatus() *cobra.Command {
 				return &exit{code: exitFailure, stderr: err.Error()}
 			}
 			if c.ClientPort == conf.Unset {
-				return &exit{code: exitFailure, stderr: noClientPort}
+				return &exit{code: exitFailure, stderr: missingClientPort(c)}
 			}
 			host, port := clientAddress(c)
 			out := cmd.OutOrStdout()

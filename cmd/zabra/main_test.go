@@ -195,7 +195,7 @@ func TestServerFromFile(t *testing.T) {
 		r, line := launch(t, program(t, "server", cfg), "] - serving {")
 		require.Regexp(t, `^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} \[myid:3\] - INFO  \[main:server@\d+\] - serving \{`, line)
 		require.Contains(t, line, fmt.Sprintf(`"address": "127.0.0.1:%d"`, port))
-		require.Contains(t, line, `"nodes": 4`)
+		require.Contains(t, line, `"nodes": 5`)
 		require.Equal(t, "imok", ask(t, port, "ruok"))
 		require.NoError(t, r.stop(t, sig), "a graceful stop ends with 0")
 	}
@@ -205,7 +205,7 @@ func TestServerFromArguments(t *testing.T) {
 	port := freePort(t)
 	cmd := program(t, "server", "-Dzookeeper.4lw.commands.whitelist=conf", "--log-format=json", fmt.Sprint(port), "data", "500", "7")
 	r, line := launch(t, cmd, `"msg":"serving"`)
-	require.Contains(t, line, `"nodes":4`)
+	require.Contains(t, line, `"nodes":5`)
 	text := ask(t, port, "conf")
 	require.Contains(t, text, "tickTime=500\n")
 	require.Contains(t, text, "maxClientCnxns=7\n")

@@ -184,7 +184,7 @@ func runServer(cfg *conf.Config, log *zap.Logger, start time.Time, signals <-cha
 		zap.String("dataDir", cfg.DataDir),
 		zap.String("dataLogDir", cfg.LogDir()),
 		zap.Stringer("zxid", stats.Zxid),
-		zap.Int("nodes", stats.Nodes),
+		zap.Int("nodes", stats.Nodes+1), // as srvr counts: the root twice
 		zap.Duration("took", time.Since(start).Round(100*time.Microsecond)))
 
 	stopped := make(chan error, 1)

@@ -253,6 +253,16 @@ func (s *Set) Client(host string, remote net.Addr) *tls.Config {
 	return c
 }
 
+// Trusts tells whether a client with these certificates, its own first, is one that the set's authorities vouch for.
+func (s *Set) Trusts(chain []*x509.Certificate) error {
+	opts := x509.VerifyOptions{Roots: s.current.Load().roots, Intermediates: x509.NewCertPool(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
+	for _, c := range chain[1:] {
+		opts.Intermediates.AddCert(c)
+	}
+	_, err := chain[0].Verify(opts)
+	return err
+}
+
 // verifyChain wants the other side's certificate to come from an authority that is trusted.
 func verifyChain(cs tls.ConnectionState, roots *x509.CertPool) error {
 	if len(cs.PeerCertificates) == 0 {

@@ -48,7 +48,13 @@ type Field struct {
 	Value any
 }
 
-// FromThisMachine reports whether who asks is on the machine of the server, and no page of another site in a browser there.
+// FromThisMachine reports whether who asks is on the machine of the server, and neither a page of another site in a browser
+// there nor somebody behind a proxy that says so.
 func (r *Request) FromThisMachine() bool {
-	return r.Remote.Addr().IsLoopback() && r.Header.Get("Origin") == ""
+	for _, name := range []string{"Origin", "X-Forwarded-For", "Forwarded"} {
+		if r.Header.Get(name) != "" {
+			return false
+		}
+	}
+	return r.Remote.Addr().IsLoopback()
 }
