@@ -38,8 +38,8 @@ var loginSettings = map[string]string{
 	"authProvider.1": "org.apache.zookeeper.server.auth.SASLAuthenticationProvider", "superUser.1": "root",
 }
 
-// zkCli runs one command of the Java client's shell, and returns what it printed and its exit code.
-func zkCli(t *testing.T, addr string, defines []string, words ...string) (string, int) {
+// loggedInZkCli runs one command of the Java client's shell, and returns what it printed and its exit code.
+func loggedInZkCli(t *testing.T, addr string, defines []string, words ...string) (string, int) {
 	args := []string{"-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dorg.slf4j.simpleLogger.defaultLogLevel=off"}
 	args = append(append(args, defines...), "-cp", filepath.Join(harness.Cache(), "jars", "*"), "org.apache.zookeeper.ZooKeeperMain", "-server", addr)
 	out, err := exec.CommandContext(t.Context(), "java", append(args, words...)...).CombinedOutput()
@@ -64,11 +64,11 @@ func TestInteropLogin(t *testing.T) {
 		}}, server)
 	})
 	t.Run("java", func(t *testing.T) {
-		out, code := zkCli(t, server.Addr(), loginDefines(jaas), "whoami")
+		out, code := loggedInZkCli(t, server.Addr(), loginDefines(jaas), "whoami")
 		require.Zero(t, code, out)
 		require.Contains(t, out, "\nsasl: bob\n")
 		// The shell goes on after a refusal, and has nobody to show.
-		out, _ = zkCli(t, server.Addr(), append(loginDefines(jaas), "-Dzookeeper.sasl.clientconfig=Wrong"), "whoami")
+		out, _ = loggedInZkCli(t, server.Addr(), append(loginDefines(jaas), "-Dzookeeper.sasl.clientconfig=Wrong"), "whoami")
 		require.NotContains(t, out, "sasl: bob")
 	})
 }
