@@ -18,8 +18,12 @@ import (
 	"zabra/integration/harness"
 )
 
-// watcherBlock is how an event is printed. zkCli does so on a thread of its own: its place in the output is not fixed.
-var watcherBlock = regexp.MustCompile(`(?:1\|)?\n(?:1\|)?WATCHER::\n(?:1\|)?\n(?:1\|)?WatchedEvent (.*)\n`)
+// watcherLine is a line of how an event is printed, or a blank one, as there are around it. zkCli prints events on a thread of its
+// own, line by line: the place of each line in the output is not fixed.
+var (
+	watcherLine = regexp.MustCompile(`(?m)^(?:1\|)?(?:WATCHER::|WatchedEvent .*|)\n`)
+	watcherText = regexp.MustCompile(`(?m)^(?:1\|)?WatchedEvent (.*)$`)
+)
 
 // TestZkCliRecording runs the recorded commands of zkCli, which package cli compares zabra cli with, by the real zkCli against
 // the server under test: users of zkCli see the same of it as of the reference server.
@@ -61,13 +65,16 @@ func sortedLines(text string) string {
 	return strings.Join(slices.Sorted(strings.Lines(text)), "")
 }
 
-// withoutEvents takes the events out of an output.
+// withoutEvents takes the events out of an output that has some, and the blank lines with them.
 func withoutEvents(text string) (rest string, events []string) {
-	for _, m := range watcherBlock.FindAllStringSubmatch(text, -1) {
+	for _, m := range watcherText.FindAllStringSubmatch(text, -1) {
 		events = append(events, m[1])
 	}
+	if len(events) == 0 {
+		return text, nil
+	}
 	slices.Sort(events)
-	return watcherBlock.ReplaceAllString(text, ""), events
+	return watcherLine.ReplaceAllString(text, ""), events
 }
 
 // oneShots are commands that are run as processes of their own by zkCli and by zabra cli, on the same tree. Where a command
