@@ -266,3 +266,12 @@ func TestBackup(t *testing.T) {
 	require.Equal(t, before, s.dataFiles())
 	require.Equal(t, http.StatusBadRequest, s.Act("backup?compress=rar", anyone, "").Status)
 }
+
+// The nodes are looked through for one request at a time.
+func TestTopOneAtATime(t *testing.T) {
+	s := startShell(t, shellConfig(t))
+	release := s.Surveying()
+	require.Equal(t, http.StatusConflict, s.Act("top", "", "").Status)
+	release()
+	require.Zero(t, s.Act("top", "", "").Status)
+}

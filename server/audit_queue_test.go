@@ -118,3 +118,13 @@ func TestAuditWords(t *testing.T) {
 	require.Equal(t, "world:anyone:cdrwa,ip:10.0.0.1:", auditACL([]wire.ACL{{Perms: 31, Scheme: "world", ID: "anyone"}, {Scheme: "ip", ID: "10.0.0.1"}}))
 	require.Equal(t, `a"b\\\t\xff\u2028é`, string(appendEscaped(nil, "a\"b\\\t\xff\u2028é")))
 }
+
+// TestAuditQueueCountsWhatRecordsHold: a long list of identities is part of what a waiting record takes.
+func TestAuditQueueCountsWhatRecordsHold(t *testing.T) {
+	const many = 1000
+	plain := auditEntry{AuditRecord: replica.AuditRecord{Path: "/a"}}
+	acl := auditEntry{AuditRecord: replica.AuditRecord{Path: "/a", ACL: make([]wire.ACL, many)}}
+	ids := auditEntry{AuditRecord: replica.AuditRecord{Path: "/a", IDs: []wire.ID{{Scheme: "digest", ID: strings.Repeat("x", many)}}}}
+	require.Equal(t, plain.costBytes()+many*auditIdentityBytes, acl.costBytes())
+	require.Equal(t, plain.costBytes()+auditIdentityBytes+len("digest")+many, ids.costBytes())
+}

@@ -62,3 +62,9 @@ func (s *Server) act(remote, target, authorization string, body io.Reader, state
 
 // TopRequests reads what top counts: whether a frame is a write, and its path.
 func TopRequests(frame []byte) (write bool, path []byte, ok bool) { return requestPath(frame) }
+
+// Surveying has the nodes looked through until release is called.
+func (s *Server) Surveying() (release func()) {
+	s.actions.top.surveying.Lock()
+	return s.actions.top.surveying.Unlock
+}

@@ -31,18 +31,25 @@ func newPeerTLS(t *testing.T, ca *certstest.CA, hosts ...string) *peerTLS {
 	return &peerTLS{set: set, log: zap.NewNop(), dials: true, detect: memberWaitMax, limit: memberWaitMax}
 }
 
-// meet connects two servers by what they have, says a word each way, and returns who has failed.
-func meet(t *testing.T, client, server peer.Authenticator, dialed string) (clientErr, serverErr error) {
+// sockets returns the two ends of a connection.
+func sockets(t *testing.T) (dialed, accepted net.Conn) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer l.Close()
-	nc, err := net.Dial("tcp", l.Addr().String())
+	dialed, err = net.Dial("tcp", l.Addr().String())
 	require.NoError(t, err)
-	defer nc.Close()
-	in, err := l.Accept()
+	t.Cleanup(func() { dialed.Close() })
+	accepted, err = l.Accept()
 	require.NoError(t, err)
-	defer in.Close()
+	t.Cleanup(func() { accepted.Close() })
+	return dialed, accepted
+}
+
+// meet connects two servers by what they have, says a word each way, and returns who has failed.
+func meet(t *testing.T, client, server peer.Authenticator, dialed string) (clientErr, serverErr error) {
+	t.Helper()
+	nc, in := sockets(t)
 	for _, c := range []net.Conn{nc, in} {
 		require.NoError(t, c.SetDeadline(time.Now().Add(memberWaitMax)))
 	}
@@ -130,15 +137,7 @@ func (a turn) Server(conn net.Conn) (net.Conn, error) {
 func TestPeerThatIsSilent(t *testing.T) {
 	p := newPeerTLS(t, certstest.NewCA(t, "ca"), "127.0.0.1")
 	p.plainToo, p.detect = true, time.Millisecond
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	nc, err := net.Dial("tcp", l.Addr().String())
-	require.NoError(t, err)
-	defer nc.Close()
-	in, err := l.Accept()
-	require.NoError(t, err)
-	defer in.Close()
+	nc, in := sockets(t)
 	got, err := p.Server(in)
 	require.NoError(t, err)
 	require.Equal(t, in, got)

@@ -73,3 +73,18 @@ func TestLargeFrames(t *testing.T) {
 	third.send(createFrame(2, "/small", nil))
 	third.reply(2, wire.CodeOK)
 }
+
+// TestStrangersHaveNothingOfTheBudget: who has announced a large frame and has no session keeps no client from writing.
+func TestStrangersHaveNothingOfTheBudget(t *testing.T) {
+	s := startShell(t, shellConfig(t, func(cfg *conf.Config) {
+		cfg.Throttle.LargeRequestBytes, cfg.Throttle.LargeRequestsBytesMax = 100_000, 150_000
+	}))
+	frame := createFrame(1, "/large", bytes.Repeat([]byte{1}, 120_000))
+	stranger := s.dial()
+	before := s.bytesReceived()
+	stranger.send(frame[:60_000])
+	until(t, "a part of it has come", func() bool { return s.bytesReceived() >= before+60_000 })
+	c, _ := s.session()
+	c.send(frame)
+	c.reply(1, wire.CodeOK)
+}
