@@ -270,6 +270,7 @@ func TestBackup(t *testing.T) {
 // The nodes are looked through for one request at a time.
 func TestTopOneAtATime(t *testing.T) {
 	s := startShell(t, shellConfig(t))
+	s.client() // it serves
 	release := s.Surveying()
 	require.Equal(t, http.StatusConflict, s.Act("top", "", "").Status)
 	release()
