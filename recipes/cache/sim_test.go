@@ -1,0 +1,239 @@
+package cache
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/go-zookeeper/zk"
+	"github.com/stretchr/testify/require"
+)
+
+// fake is a server in the small: a tree with zxids, one-shot watches, and reads whose replies are under way.
+type fake struct {
+	rng     *rand.Rand
+	zxid    int64
+	nodes   map[string]*fakeNode
+	m       *mirror
+	asked   []*slot // not yet executed
+	replies []reply // executed, not yet taken in
+	watches []*fakeWatch
+	fired   []*fakeWatch // not yet taken in
+	reads   int
+}
+
+type fakeNode struct {
+	data string
+	stat zk.Stat
+}
+
+type reply struct {
+	slot  *slot
+	r     result
+	watch *fakeWatch
+}
+
+// fakeWatch is a watch at the server; armed is its other end, from when the reply has been taken in.
+type fakeWatch struct {
+	slot  *slot
+	spent bool
+	armed chan struct{}
+}
+
+func (f *fake) parent(path string) string { return path[:strings.LastIndexByte(path, '/')] }
+
+func (f *fake) create(path string) {
+	if f.nodes[path] != nil || path != "/r" && f.nodes[f.parent(path)] == nil {
+		return
+	}
+	f.zxid++
+	f.nodes[path] = &fakeNode{fmt.Sprint("made at ", f.zxid), zk.Stat{Czxid: f.zxid, Mzxid: f.zxid, Pzxid: f.zxid}}
+	if p := f.nodes[f.parent(path)]; p != nil {
+		p.stat.Pzxid = f.zxid
+	}
+	f.trigger(path, false)
+	f.trigger(f.parent(path), true)
+}
+
+func (f *fake) set(path string) {
+	n := f.nodes[path]
+	if n == nil {
+		return
+	}
+	f.zxid++
+	n.data, n.stat.Mzxid = fmt.Sprint("set at ", f.zxid), f.zxid
+	n.stat.Version++
+	f.trigger(path, false)
+}
+
+// remove deletes a node and all below, one by one as a client has to.
+func (f *fake) remove(path string) {
+	var below []string
+	for p := range f.nodes {
+		if p == path || strings.HasPrefix(p, path+"/") {
+			below = append(below, p)
+		}
+	}
+	slices.Sort(below)
+	slices.Reverse(below)
+	for _, p := range below {
+		f.zxid++
+		delete(f.nodes, p)
+		if parent := f.nodes[f.parent(p)]; parent != nil {
+			parent.stat.Pzxid = f.zxid
+		}
+		f.trigger(p, false)
+		f.trigger(p, true)
+		f.trigger(f.parent(p), true)
+	}
+}
+
+func (f *fake) trigger(path string, kids bool) {
+	f.watches = slices.DeleteFunc(f.watches, func(w *fakeWatch) bool {
+		hit := w.slot.node.path == path && w.slot.kids == kids
+		if hit {
+			w.spent = true
+			f.fired = append(f.fired, w)
+		}
+		return hit
+	})
+}
+
+// execute carries out a read that was asked for, with its watch.
+func (f *fake) execute(s *slot) {
+	f.reads++
+	n := f.nodes[s.node.path]
+	rep := reply{slot: s, watch: &fakeWatch{slot: s}}
+	switch {
+	case n == nil:
+		rep.r.missing = true
+		if s.node.parent != nil || s.kids {
+			rep.watch = nil
+		}
+	case s.kids:
+		rep.r.stat = n.stat
+		for p := range f.nodes {
+			if p != "/r" && f.parent(p) == s.node.path {
+				rep.r.names = append(rep.r.names, p[len(s.node.path)+1:])
+			}
+		}
+		slices.Sort(rep.r.names)
+	default:
+		rep.r.data, rep.r.stat = []byte(n.data), n.stat
+	}
+	if rep.watch != nil {
+		f.watches = append(f.watches, rep.watch)
+	}
+	f.replies = append(f.replies, rep)
+}
+
+// deliver hands a reply to the mirror, and arms the watch as the mirror itself would.
+func (f *fake) deliver(rep reply) {
+	f.m.do(func() {
+		f.m.finish(rep.slot, rep.r)
+		if rep.watch != nil && !rep.slot.node.gone && !(rep.slot.kids && !rep.slot.node.present) {
+			f.m.disarm(rep.slot)
+			rep.slot.armed = make(chan struct{})
+			rep.watch.armed = rep.slot.armed
+		}
+	})
+}
+
+func pick[T any](rng *rand.Rand, list *[]T) T {
+	i := rng.IntN(len(*list))
+	x := (*list)[i]
+	*list = slices.Delete(*list, i, i+1)
+	return x
+}
+
+// step lets something happen, anything that could happen now. Watches and replies overtake each other freely, except that
+// a slot has one read at a time, and a watch is not heard before the reply that has set it.
+func (f *fake) step(mutate bool) bool {
+	heard := slices.IndexFunc(f.fired, func(w *fakeWatch) bool { return w.armed != nil })
+	switch choice := f.rng.IntN(8); {
+	case choice < 2 && len(f.asked) > 0:
+		f.execute(pick(f.rng, &f.asked))
+	case choice < 4 && len(f.replies) > 0:
+		f.deliver(pick(f.rng, &f.replies))
+	case choice < 6 && heard >= 0:
+		w := f.fired[heard]
+		f.fired = slices.Delete(f.fired, heard, heard+1)
+		f.m.do(func() { f.m.fire(w.slot, w.armed) })
+	case mutate && choice >= 6:
+		f.mutate()
+	case mutate && f.rng.IntN(200) == 0:
+		f.m.do(func() { f.m.again(f.m.root) })
+	}
+	return len(f.asked) > 0 || len(f.replies) > 0 || heard >= 0
+}
+
+func (f *fake) mutate() {
+	path := "/r"
+	for range f.rng.IntN(4) {
+		path += fmt.Sprint("/", f.rng.IntN(3))
+	}
+	switch f.rng.IntN(5) {
+	case 0:
+		f.set(path)
+	case 1:
+		f.remove(path)
+	case 2:
+		f.remove(path)
+		f.create(path)
+	default:
+		f.create(path)
+	}
+}
+
+// Replies and watches come in every order that a server and a scheduler can bring about. The events never go back, always
+// form a tree, and the contents end up right.
+func TestEveryOrderOfReplies(t *testing.T) {
+	for seed := range uint64(300) {
+		f := &fake{rng: rand.New(rand.NewPCG(seed, 1)), nodes: map[string]*fakeNode{}, zxid: 100}
+		options := Options{}
+		require.NoError(t, options.normalize())
+		f.m = newMirror("/r", -1, false, options)
+		f.m.connected = true
+		f.m.launch = func(s *slot) { f.asked = append(f.asked, s) }
+		s := &subscription{max: 1 << 30, wake: make(chan struct{}, 1)}
+		f.m.subscriptions[s] = true
+		f.m.do(func() { f.m.schedule(&f.m.root.data) })
+		for range 600 {
+			f.step(true)
+		}
+		for quiet := 0; quiet < 50; quiet++ {
+			if f.step(false) {
+				quiet = 0
+			}
+		}
+		require.Truef(t, f.m.inStep && f.m.filled, "seed %d: not in step", seed)
+		replayed := newReplay()
+		for _, e := range s.queue {
+			require.NoErrorf(t, replayed.take(e), "seed %d", seed)
+		}
+		require.Equalf(t, f.contents(), replayed.contents(), "seed %d: events", seed)
+		require.Equalf(t, f.contents(), contentsOf((&Tree{f.m}).All()), "seed %d: contents", seed)
+		nodes, bytes := f.m.Size()
+		require.Equalf(t, len(f.nodes), nodes, "seed %d", seed)
+		require.Equalf(t, f.bytes(), bytes, "seed %d", seed)
+		require.LessOrEqualf(t, f.m.zxid, f.zxid, "seed %d", seed)
+		f.m.Close()
+	}
+}
+
+func (f *fake) contents() map[string]string {
+	all := map[string]string{}
+	for path, n := range f.nodes {
+		all[path] = describe(n.data, &n.stat)
+	}
+	return all
+}
+
+func (f *fake) bytes() (sum int64) {
+	for path, n := range f.nodes {
+		sum += int64(len(path) + len(n.data))
+	}
+	return sum
+}
