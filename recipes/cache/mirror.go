@@ -118,7 +118,7 @@ func start(client *recipes.Client, path string, depthMax int, silent bool, optio
 	m := newMirror(path, depthMax, silent, options)
 	m.client = client
 	states := client.States(m.life) // from before the first look at the state: none is missed
-	m.connected = connected(client.State())
+	m.connected = client.State().IsConnected()
 	m.running.Go(func() { m.watchConnection(states) })
 	m.do(func() { m.schedule(&m.root.data) })
 	return m, nil
@@ -137,8 +137,6 @@ func newMirror(path string, depthMax int, silent bool, options Options) *mirror 
 	m.follow, m.endFollow = context.WithCancel(m.life)
 	return m
 }
-
-func connected(s recipes.State) bool { return s == recipes.Connected || s == recipes.Reconnected }
 
 // do makes one step, and starts the reads that it asked for. After the end it does nothing.
 func (m *mirror) do(step func()) {
@@ -171,7 +169,7 @@ func (m *mirror) dispatch() {
 		s := m.queue[0]
 		m.queue = m.queue[1:]
 		s.waiting = false
-		if s.node.gone || s.kids && !s.node.present {
+		if s.node.gone || s.kids && !s.node.present { // the data will tell whether there is a list to read
 			m.busy--
 			continue
 		}
@@ -312,7 +310,7 @@ func (m *mirror) closed() {
 }
 
 func (m *mirror) connection(s recipes.State) {
-	m.connected = connected(s)
+	m.connected = s.IsConnected()
 	switch s {
 	case recipes.Suspended:
 		m.emit(Event{Kind: Suspended})

@@ -3,8 +3,11 @@ package cache
 import (
 	"errors"
 	"fmt"
+	pathpkg "path"
 	"strings"
 	"time"
+
+	"zabra/recipes"
 )
 
 const (
@@ -67,17 +70,8 @@ func (o *Options) normalize() error {
 
 // checkPath refuses what no server would take.
 func checkPath(path string) error {
-	if path == "/" {
-		return nil
-	}
-	names, absolute := strings.CutPrefix(path, "/")
-	if !absolute {
-		return fmt.Errorf("cache: path %q does not begin with /", path)
-	}
-	for name := range strings.SplitSeq(names, "/") {
-		if name == "" || name == "." || name == ".." || strings.ContainsRune(name, 0) {
-			return fmt.Errorf("cache: path %q has the element %q", path, name)
-		}
+	if !strings.HasPrefix(path, "/") || path != pathpkg.Clean(path) || strings.ContainsRune(path, 0) {
+		return fmt.Errorf("cache: %w: %q", recipes.ErrPath, path)
 	}
 	return nil
 }

@@ -3,6 +3,8 @@ package cache
 import (
 	"context"
 	"errors"
+	"io"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -47,13 +49,14 @@ func (m *mirror) read(s *slot) (result, bool) {
 func transient(err error) bool {
 	for _, e := range []error{
 		zk.ErrConnectionClosed, zk.ErrSessionExpired, zk.ErrSessionMoved, zk.ErrNoServer, zk.ErrClosing,
-		recipes.ErrSessionLost, recipes.ErrUnknown, errSessionChanged,
+		recipes.ErrClosed, errSessionChanged, io.EOF, io.ErrUnexpectedEOF,
 	} {
 		if errors.Is(err, e) {
 			return true
 		}
 	}
-	return false
+	var network net.Error
+	return errors.As(err, &network)
 }
 
 // errSessionChanged is why a read does not count: nobody knows which of the two sessions made it.

@@ -35,20 +35,20 @@ func (r *replay) take(e Event) error {
 			return fmt.Errorf("%s is Added twice", at)
 		case e.Entry.Stat.Czxid <= r.removed[at]:
 			return fmt.Errorf("%s of %#x is Added after the Removed of %#x", at, e.Entry.Stat.Czxid, r.removed[at])
-		case !parent && at != r.root && path.Dir(at) != r.root:
+		case !parent && path.Dir(at) != path.Dir(r.root): // children without their parent are a Children
 			return fmt.Errorf("%s is Added before its parent", at)
 		}
 		r.entries[at] = e.Entry
 	case Changed:
 		switch {
-		case !there || e.Old != old:
+		case !there || describe(e.Old.Text(), &e.Old.Stat) != describe(old.Text(), &old.Stat):
 			return fmt.Errorf("%s is Changed from what was not shown", at)
 		case e.Entry.Stat.Czxid != old.Stat.Czxid || e.Entry.Stat.Mzxid <= old.Stat.Mzxid:
 			return fmt.Errorf("%s is Changed from %+v to %+v", at, old.Stat, e.Entry.Stat)
 		}
 		r.entries[at] = e.Entry
 	case Removed:
-		if !there || e.Entry.Stat.Czxid != old.Stat.Czxid || e.Entry.Stat.Mzxid != old.Stat.Mzxid {
+		if !there || describe(e.Entry.Text(), &e.Entry.Stat) != describe(old.Text(), &old.Stat) {
 			return fmt.Errorf("%s is Removed, but this was not shown", at)
 		}
 		for below := range r.entries {

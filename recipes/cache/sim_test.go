@@ -38,7 +38,6 @@ type reply struct {
 // fakeWatch is a watch at the server; armed is its other end, from when the reply has been taken in.
 type fakeWatch struct {
 	slot  *slot
-	spent bool
 	armed chan struct{}
 }
 
@@ -94,7 +93,6 @@ func (f *fake) trigger(path string, kids bool) {
 	f.watches = slices.DeleteFunc(f.watches, func(w *fakeWatch) bool {
 		hit := w.slot.node.path == path && w.slot.kids == kids
 		if hit {
-			w.spent = true
 			f.fired = append(f.fired, w)
 		}
 		return hit
@@ -124,18 +122,17 @@ func (f *fake) execute(s *slot) {
 		rep.r.data, rep.r.stat = []byte(n.data), n.stat
 	}
 	if rep.watch != nil {
+		rep.r.fired = make(chan zk.Event)
 		f.watches = append(f.watches, rep.watch)
 	}
 	f.replies = append(f.replies, rep)
 }
 
-// deliver hands a reply to the mirror, and arms the watch as the mirror itself would.
+// deliver hands a reply to the mirror. From then on the watch can be heard, if the mirror cares for it.
 func (f *fake) deliver(rep reply) {
 	f.m.do(func() {
 		f.m.finish(rep.slot, rep.r)
-		if rep.watch != nil && !rep.slot.node.gone && !(rep.slot.kids && !rep.slot.node.present) {
-			f.m.disarm(rep.slot)
-			rep.slot.armed = make(chan struct{})
+		if rep.watch != nil {
 			rep.watch.armed = rep.slot.armed
 		}
 	})
@@ -151,22 +148,27 @@ func pick[T any](rng *rand.Rand, list *[]T) T {
 // step lets something happen, anything that could happen now. Watches and replies overtake each other freely, except that
 // a slot has one read at a time, and a watch is not heard before the reply that has set it.
 func (f *fake) step(mutate bool) bool {
-	heard := slices.IndexFunc(f.fired, func(w *fakeWatch) bool { return w.armed != nil })
+	var heard []*fakeWatch
+	for _, w := range f.fired {
+		if w.armed != nil {
+			heard = append(heard, w)
+		}
+	}
 	switch choice := f.rng.IntN(8); {
 	case choice < 2 && len(f.asked) > 0:
 		f.execute(pick(f.rng, &f.asked))
 	case choice < 4 && len(f.replies) > 0:
 		f.deliver(pick(f.rng, &f.replies))
-	case choice < 6 && heard >= 0:
-		w := f.fired[heard]
-		f.fired = slices.Delete(f.fired, heard, heard+1)
+	case choice < 6 && len(heard) > 0:
+		w := pick(f.rng, &heard)
+		f.fired = slices.DeleteFunc(f.fired, func(other *fakeWatch) bool { return other == w })
 		f.m.do(func() { f.m.fire(w.slot, w.armed) })
 	case mutate && choice >= 6:
 		f.mutate()
 	case mutate && f.rng.IntN(200) == 0:
 		f.m.do(func() { f.m.again(f.m.root) })
 	}
-	return len(f.asked) > 0 || len(f.replies) > 0 || heard >= 0
+	return len(f.asked) > 0 || len(f.replies) > 0 || len(heard) > 0
 }
 
 func (f *fake) mutate() {
