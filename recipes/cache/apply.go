@@ -145,12 +145,12 @@ func (m *mirror) applyList(n *node, r result) {
 		m.clock++
 		n.listed, n.pzxid = true, r.stat.Pzxid
 		m.saw(r.stat.Pzxid)
-		m.take(n, r.names)
+		m.compare(n, r.names)
 	}
 }
 
-// take compares the children of a node with the names in a new list.
-func (m *mirror) take(n *node, names []string) {
+// compare makes the children of a node those that a new list names.
+func (m *mirror) compare(n *node, names []string) {
 	named := make(map[string]bool, len(names))
 	for _, name := range names {
 		named[name] = true

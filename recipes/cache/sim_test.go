@@ -9,6 +9,8 @@ import (
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
+
+	"zabra/recipes"
 )
 
 // fake is a server in the small: a tree with zxids, one-shot watches, and reads whose replies are under way.
@@ -155,6 +157,8 @@ func (f *fake) step(mutate bool) bool {
 		}
 	}
 	switch choice := f.rng.IntN(8); {
+	case mutate && f.rng.IntN(100) == 0:
+		f.reconnect()
 	case choice < 2 && len(f.asked) > 0:
 		f.execute(pick(f.rng, &f.asked))
 	case choice < 4 && len(f.replies) > 0:
@@ -165,10 +169,14 @@ func (f *fake) step(mutate bool) bool {
 		f.m.do(func() { f.m.fire(w.slot, w.armed) })
 	case mutate && choice >= 6:
 		f.mutate()
-	case mutate && f.rng.IntN(200) == 0:
-		f.m.do(func() { f.m.again(f.m.root) })
 	}
 	return len(f.asked) > 0 || len(f.replies) > 0 || len(heard) > 0
+}
+
+// reconnect loses every watch, and every event that was not heard yet.
+func (f *fake) reconnect() {
+	f.watches, f.fired = nil, nil
+	f.m.do(func() { f.m.connection(recipes.Reconnected) })
 }
 
 func (f *fake) mutate() {
@@ -192,24 +200,12 @@ func (f *fake) mutate() {
 // Replies and watches come in every order that a server and a scheduler can bring about. The events never go back, always
 // form a tree, and the contents end up right.
 func TestEveryOrderOfReplies(t *testing.T) {
-	for seed := range uint64(300) {
-		f := &fake{rng: rand.New(rand.NewPCG(seed, 1)), nodes: map[string]*fakeNode{}, zxid: 100}
-		options := Options{}
-		require.NoError(t, options.normalize())
-		f.m = newMirror("/r", -1, false, options)
-		f.m.connected = true
-		f.m.launch = func(s *slot) { f.asked = append(f.asked, s) }
-		s := &subscription{max: 1 << 30, wake: make(chan struct{}, 1)}
-		f.m.subscriptions[s] = true
-		f.m.do(func() { f.m.schedule(&f.m.root.data) })
-		for range 600 {
+	for seed := range uint64(5000) {
+		f, s := newFake(t, seed)
+		for range f.rng.IntN(300) {
 			f.step(true)
 		}
-		for quiet := 0; quiet < 50; quiet++ {
-			if f.step(false) {
-				quiet = 0
-			}
-		}
+		f.settle()
 		require.Truef(t, f.m.inStep && f.m.filled, "seed %d: not in step", seed)
 		replayed := newReplay()
 		for _, e := range s.queue {
@@ -223,6 +219,102 @@ func TestEveryOrderOfReplies(t *testing.T) {
 		require.LessOrEqualf(t, f.m.zxid, f.zxid, "seed %d", seed)
 		f.m.Close()
 	}
+}
+
+// settle lets everything happen that is under way.
+func (f *fake) settle() {
+	for quiet := 0; quiet < 50; quiet++ {
+		if f.step(false) {
+			quiet = 0
+		}
+	}
+}
+
+func newFake(t *testing.T, seed uint64) (*fake, *subscription) {
+	f := &fake{rng: rand.New(rand.NewPCG(seed, 1)), nodes: map[string]*fakeNode{}, zxid: 100}
+	options := Options{}
+	require.NoError(t, options.normalize())
+	f.m = newMirror("/r", -1, false, options)
+	f.m.connected = true
+	f.m.launch = func(s *slot) { f.asked = append(f.asked, s) }
+	s := &subscription{max: 1 << 30, wake: make(chan struct{}, 1)}
+	f.m.subscriptions[s] = true
+	f.m.do(func() { f.m.schedule(&f.m.root.data) })
+	return f, s
+}
+
+// A list may name a child again before an older read says that it is missing: then it has to be read once more.
+func TestListOvertakesMissing(t *testing.T) {
+	f, _ := newFake(t, 1)
+	defer f.m.Close()
+	f.create("/r")
+	f.create("/r/a")
+	f.settle()
+	f.remove("/r/a")
+	for _, w := range f.fired {
+		f.m.do(func() { f.m.fire(w.slot, w.armed) })
+	}
+	f.fired = nil
+	a, r := &f.m.byPath["/r/a"].data, &f.m.root.list
+	require.Subset(t, f.asked, []*slot{a, r})
+	f.asked = slices.DeleteFunc(f.asked, func(s *slot) bool { return s == a || s == r })
+	f.execute(a)
+	f.create("/r/a")
+	f.execute(r)
+	missing, list := f.replies[0], f.replies[1]
+	f.replies = nil
+	f.deliver(list)
+	f.deliver(missing)
+	f.settle()
+	require.Equal(t, f.contents(), contentsOf((&Tree{f.m}).All()))
+}
+
+// A server whose pzxid is wrong, as after some repairs of old versions, costs a few more lists and no node.
+func TestWrongPzxid(t *testing.T) {
+	f, _ := newFake(t, 1)
+	defer f.m.Close()
+	f.create("/r")
+	f.create("/r/a")
+	f.nodes["/r"].stat.Pzxid = f.nodes["/r"].stat.Czxid
+	f.settle()
+	require.True(t, f.m.inStep)
+	require.Equal(t, f.contents(), contentsOf((&Tree{f.m}).All()))
+	require.Less(t, f.reads, 12)
+}
+
+// An ensemble that was restored from a backup has lost what the cache has seen. The old nodes are Removed, then: nothing else
+// would ever end.
+func TestEnsembleThatWentBack(t *testing.T) {
+	f, s := newFake(t, 1)
+	defer f.m.Close()
+	f.create("/r")
+	f.create("/r/a")
+	backup, zxid := f.contents(), f.zxid
+	for range 5 {
+		f.set("/r/a")
+		f.set("/r")
+	}
+	f.create("/r/b")
+	f.settle()
+	require.Len(t, (&Tree{f.m}).All(), 3)
+
+	f.zxid, f.nodes = 100, map[string]*fakeNode{}
+	f.create("/r")
+	f.create("/r/a")
+	require.Equal(t, backup, f.contents())
+	require.Equal(t, zxid, f.zxid)
+	f.reconnect()
+	f.settle()
+	require.True(t, f.m.inStep)
+	require.Equal(t, backup, contentsOf((&Tree{f.m}).All()))
+	var removed []string
+	for _, e := range s.queue {
+		if e.Kind == Removed {
+			removed = append(removed, e.Entry.Path)
+		}
+	}
+	require.ElementsMatch(t, []string{"/r", "/r/a", "/r/b"}, removed)
+	require.EqualValues(t, -1, f.m.floor.session.Load(), "the next read begins with a sync")
 }
 
 func (f *fake) contents() map[string]string {
