@@ -152,7 +152,7 @@ func TestEventsBeginWithTheContents(t *testing.T) {
 	recipestest.Eventually(t, func() bool { return len(r.kinds()) == len(want) }, "the first events")
 	require.Equal(t, want, r.kinds())
 	cancel()
-	<-r.done
+	await(t, r.done)
 	tree.Close()
 	require.ErrorIs(t, tree.Err(), ErrClosed)
 	require.ErrorIs(t, tree.Ready(context.Background()), ErrClosed)
@@ -171,8 +171,8 @@ func TestClosedClient(t *testing.T) {
 	require.NoError(t, tree.Ready(testContext(t)))
 	r := record(tree.Events(context.Background()))
 	client.Close()
-	<-tree.Done()
-	<-r.done
+	await(t, tree.Done())
+	await(t, r.done)
 	require.ErrorIs(t, tree.Err(), ErrClosed)
 	tree.Close()
 }
@@ -182,15 +182,15 @@ func TestBounds(t *testing.T) {
 	w.create("/top", "")
 	w.create("/top/a", "0123456789")
 	client := w.Client(t)
-	for name, o := range map[string]Options{"nodes": {NodesMax: 2}, "bytes": {BytesMax: 40}} {
+	for name, o := range map[string]Options{"nodes": {NodesMax: 2}, "bytes": {BytesMax: 39}} {
 		tree, err := NewTree(client, "/top", o)
 		require.NoError(t, err)
 		defer tree.Close()
 		require.NoError(t, tree.Ready(testContext(t)), name)
 		r := record(tree.Events(testContext(t)))
 		w.create("/top/"+name, "0123456789")
-		<-tree.Done()
-		<-r.done
+		await(t, tree.Done())
+		await(t, r.done)
 		require.ErrorIs(t, tree.Err(), ErrTooLarge)
 		require.ErrorContains(t, tree.Err(), name+" below /top, at /top/")
 		kinds := r.kinds()
@@ -223,7 +223,7 @@ func TestReaderThatFallsBehind(t *testing.T) {
 		recipestest.Eventually(t, func() bool { return fast.contents()["/n"] == w.state("/n") }, "the other reader keeps up")
 	}
 	r := record(slow)
-	<-r.done
+	await(t, r.done)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	last := r.all[len(r.all)-1]

@@ -166,3 +166,13 @@ func (w *world) requireAgrees(tree *Tree, r *recorder, root, what string) {
 	}, what+": the cache agrees with the server")
 	require.NoError(w.t, r.fault(), what)
 }
+
+// await waits until a channel is closed.
+func await(t testing.TB, closed <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-closed:
+	case <-time.After(patience):
+		t.Fatal("it never ended")
+	}
+}
