@@ -28,8 +28,8 @@ const (
 	holdMax           = time.Minute
 	sessionTimeoutMin = 200 * time.Millisecond
 	sessionTimeoutMax = time.Minute
-	// connectTime bounds how long the server may take to grant one session.
-	connectTime = 15 * time.Second
+	// connectTimeMax bounds how long the server may take to grant one session.
+	connectTimeMax = 15 * time.Second
 	// connectingMax is how many clients connect at a time.
 	connectingMax = 32
 	// handOverTime bounds a hand-over, beyond what the session timeout has to do with it.
@@ -55,6 +55,8 @@ type Config struct {
 	KillHolderEvery, KillWaiterEvery int
 	// Keys are what somebody at the keyboard wants; nil if nobody is there.
 	Keys <-chan Key
+	// connectTime is how long the server may take to grant one session, connectTimeMax if it is 0. Tests are less patient.
+	connectTime time.Duration
 }
 
 // Default is a configuration without a server.

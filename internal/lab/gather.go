@@ -54,7 +54,7 @@ func (l *line) gather(ctx context.Context) error {
 
 // reach tells at once if nobody is there. Package zk would try for ever.
 func reach(ctx context.Context, server string) error {
-	d := net.Dialer{Timeout: connectTime}
+	d := net.Dialer{Timeout: connectTimeMax}
 	nc, err := d.DialContext(ctx, "tcp", server)
 	if err != nil {
 		return err
@@ -153,7 +153,9 @@ func (l *line) close() {
 	}
 	l.running.Wait()
 	if l.lab != nil {
-		l.remove()
+		if l.lab.c.State().IsConnected() { // otherwise the server is gone, and waiting for it no use
+			l.remove()
+		}
 		l.lab.c.Close()
 	}
 }

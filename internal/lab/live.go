@@ -112,11 +112,13 @@ func (v *live) lines(width, height int) []string {
 
 func (n *Now) text() string {
 	text := fmt.Sprintf("%s holds the lock, %d wait", n.Holder, n.Waiting)
-	if n.KillHolder {
-		text += "; the holder is to be killed"
-	}
-	if n.KillWaiter {
-		text += "; a waiter is to be killed"
+	switch {
+	case n.KillHolder && n.KillWaiter:
+		text += "; to be killed: the holder, a waiter"
+	case n.KillHolder:
+		text += "; to be killed: the holder"
+	case n.KillWaiter:
+		text += "; to be killed: a waiter"
 	}
 	if n.Paused {
 		text += "; paused"

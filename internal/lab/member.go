@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -28,8 +29,9 @@ type member struct {
 
 // connect makes a client with a session.
 func connect(ctx context.Context, c *Config, l *link) (*recipes.Client, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, connectTime, fmt.Errorf("no session within %v; "+
-		"the server may admit no more connections from one address: see maxClientCnxns in its configuration", connectTime))
+	within := cmp.Or(c.connectTime, connectTimeMax)
+	ctx, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("no session within %v; "+
+		"the server may admit no more connections from one address: see maxClientCnxns in its configuration", within))
 	defer cancel()
 	return recipes.Connect(ctx, []string{c.Server}, recipes.Options{SessionTimeout: c.SessionTimeout, Dial: l.dial})
 }

@@ -98,7 +98,7 @@ func parseLines(text, between, prefix string) map[string]int64 {
 	for line := range strings.Lines(text) {
 		name, number, found := strings.Cut(strings.TrimSuffix(line, "\n"), between)
 		name, ours := strings.CutPrefix(name, prefix)
-		if !found || !ours {
+		if !found || !ours || strings.Contains(name, "{") {
 			continue
 		}
 		if v, err := strconv.ParseFloat(number, 64); err == nil && v == float64(int64(v)) {
@@ -142,7 +142,10 @@ func (m *Meter) requests(before, after reading) (n int64, pings, known bool) {
 func difference(before, after reading, name string) (int64, bool) {
 	from, ok := before.values[name]
 	to, also := after.values[name]
-	return to - from, ok && also
+	if !ok || !also {
+		return 0, false
+	}
+	return to - from, true
 }
 
 // missing says what the counters of this server do not tell; "" if there is nothing.
