@@ -139,17 +139,17 @@ func timeText(ms float64) string {
 func (s *Summary) text() []string {
 	timeout := time.Duration(s.SessionTimeoutMs) * time.Millisecond
 	lines := []string{
-		fmt.Sprintf("hand-overs     %d with %d waiters, mode %s; %d holders and %d waiters killed, session timeout %v",
-			s.HandOvers, s.Waiters, s.Mode, s.HoldersKilled, s.WaitersKilled, timeout),
+		fmt.Sprintf("hand-overs     %d with %d waiters, mode %s, session timeout %v; killed: %d as holder, %d as waiter",
+			s.HandOvers, s.Waiters, s.Mode, timeout, s.HoldersKilled, s.WaitersKilled),
 		fmt.Sprintf("notifications  %s in all", orDash(s.Notifications)),
 		fmt.Sprintf("wake-ups       %d", s.WakeUps),
 		fmt.Sprintf("requests       %s, of which %s futile", orDash(s.Requests), orDash(s.Futile)),
 	}
 	if n := len(s.released); n > 0 {
-		lines = append(lines, fmt.Sprintf("time           %s median, %s at most, of %d releases", timeText(s.HandOverMedianMs), timeText(s.HandOverMaxMs), n))
+		lines = append(lines, fmt.Sprintf("time           %s median, %s at most; releases: %d", timeText(s.HandOverMedianMs), timeText(s.HandOverMaxMs), n))
 	}
 	if n := len(s.killed); n > 0 {
-		lines = append(lines, fmt.Sprintf("               %s median, of %d killed holders", timeText(s.KilledMedianMs), n))
+		lines = append(lines, fmt.Sprintf("               %s median; killed holders: %d", timeText(s.KilledMedianMs), n))
 	}
 	lines = append(lines, "counted by     the server: "+s.Counters)
 	if s.Note != "" {

@@ -43,12 +43,12 @@ var rowsText = []string{
 }
 
 var summaryText = []string{
-	"hand-overs     2 with 3 waiters, mode queue; 1 holders and 1 waiters killed, session timeout 5s",
+	"hand-overs     2 with 3 waiters, mode queue, session timeout 5s; killed: 1 as holder, 1 as waiter",
 	"notifications  3 in all",
 	"wake-ups       3",
 	"requests       5, of which 2 futile",
-	"time           1.50 ms median, 1.50 ms at most, of 1 releases",
-	"               5.01 s median, of 1 killed holders",
+	"time           1.50 ms median, 1.50 ms at most; releases: 1",
+	"               5.01 s median; killed holders: 1",
 	"counted by     the server: mntr of 10.0.0.1:2181",
 }
 

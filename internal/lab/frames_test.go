@@ -71,30 +71,30 @@ func TestLinkKnowsWhoWaits(t *testing.T) {
 	changes := 0
 	l := newLink(func() { changes++ })
 	l.mu.asked = map[int32]int32{}
-	requireState := func(requests, events int64, waits bool, times int) {
+	requireState := func(requests, pings, events int64, waits bool, times int) {
 		t.Helper()
 		counts, w := l.state()
-		require.Equal(t, linkCounts{requests, events}, counts)
+		require.Equal(t, linkCounts{requests, pings, events}, counts)
 		require.Equal(t, waits, w)
 		require.Equal(t, times, changes)
 	}
 	request(l, xidPing, 11, 0)
 	reply(l, xidPing, errOK)
-	requireState(0, 0, false, 0)
+	requireState(0, 1, 0, false, 0)
 	request(l, 1, opGetData, 0) // without a watch
 	reply(l, 1, errOK)
 	request(l, 2, opGetData, 1) // with one, in vain
 	reply(l, 2, errNoNode)
-	requireState(2, 0, false, 0)
+	requireState(2, 1, 0, false, 0)
 	request(l, 3, opGetData, 1)
-	requireState(3, 0, false, 0)
+	requireState(3, 1, 0, false, 0)
 	reply(l, 3, errOK)
-	requireState(3, 0, true, 1)
+	requireState(3, 1, 0, true, 1)
 	reply(l, xidEvent, errOK)
-	requireState(3, 1, false, 2)
+	requireState(3, 1, 1, false, 2)
 	request(l, 4, opExists, 1) // which watches what is not there
 	reply(l, 4, errNoNode)
-	requireState(4, 1, true, 3)
+	requireState(4, 1, 1, true, 3)
 }
 
 func TestLinkThatIsCut(t *testing.T) {

@@ -83,8 +83,8 @@ func TestKills(t *testing.T) {
 				require.Greater(t, row.HandOverMs, ms(timeout)/2)
 			}
 			require.Len(t, r.said, 2)
-			require.Contains(t, r.said[0], waiter.Killed+" is killed, and is in the line: its connection is cut and its session is not closed. The server ends it after 2s of silence.")
-			require.Contains(t, r.said[1], holder.Killed+" is killed, and holds the lock")
+			require.Contains(t, r.said[0], waiter.Killed+", a waiter, is killed: its connection is cut and its session is not closed. The server ends it after 2s of silence.")
+			require.Contains(t, r.said[1], holder.Killed+", the holder, is killed")
 			require.Equal(t, [...]int{2, 1, 1}, [...]int{r.ended.HandOvers, r.ended.HoldersKilled, r.ended.WaitersKilled})
 			requireClean(t, s)
 		})

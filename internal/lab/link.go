@@ -45,7 +45,12 @@ type link struct {
 // linkCounts are what has passed.
 type linkCounts struct {
 	requests int64 // without handshakes and pings
+	pings    int64
 	events   int64
+}
+
+func (a linkCounts) minus(b linkCounts) linkCounts {
+	return linkCounts{a.requests - b.requests, a.pings - b.pings, a.events - b.events}
 }
 
 func newLink(changed func()) *link { return &link{changed: changed} }
@@ -95,11 +100,15 @@ func (l *link) state() (counts linkCounts, waits bool) {
 
 func (l *link) sent(head []byte, last byte) {
 	xid, op := int32At(head, 0), int32At(head, 4)
-	if xid == xidPing {
-		return
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	switch {
+	case l.mu.cut: // it does not leave
+		return
+	case xid == xidPing:
+		l.mu.counts.pings++
+		return
+	}
 	l.mu.counts.requests++
 	switch op {
 	case opExists, opGetData, opGetChildren, opGetChildren2:

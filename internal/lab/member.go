@@ -54,7 +54,7 @@ func newMember(ctx context.Context, c *Config, names *places, name string, chang
 // since is what has passed since the mark, and whether the member waits for an event.
 func (m *member) since() (counts linkCounts, waits bool) {
 	now, waits := m.link.state()
-	return linkCounts{now.requests - m.mark.requests, now.events - m.mark.events}, waits
+	return now.minus(m.mark), waits
 }
 
 func (m *member) setMark() { m.mark, _ = m.link.state() }

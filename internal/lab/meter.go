@@ -131,12 +131,15 @@ func (m *Meter) notified(before, after reading) (n int64, known bool) {
 	return n, true
 }
 
-// requests is how many requests the server has received between two looks, the looks left out. Pings are left out only if
-// the server counts them on their own, which is what pings tells.
-func (m *Meter) requests(before, after reading) (n int64, pings, known bool) {
+// requests is how many requests the server has received between two looks, the looks and the pings left out. A server that
+// does not count its pings has received those that were seen on the connections here.
+func (m *Meter) requests(before, after reading, seen int64) (n int64, known bool) {
 	n, known = difference(before, after, "packets_received")
-	p, pings := difference(before, after, "pings_received")
-	return n - p - m.looks, pings, known
+	pings, counted := difference(before, after, "pings_received")
+	if !counted {
+		pings = seen
+	}
+	return n - pings - m.looks, known
 }
 
 func difference(before, after reading, name string) (int64, bool) {
@@ -154,7 +157,8 @@ func (m *Meter) missing(r reading) string {
 		return fmt.Sprintf("The server's counters cannot be read (%v): notifications and requests are not shown.", r.err)
 	}
 	_, notified := m.notified(r, r)
-	_, pings, requests := m.requests(r, r)
+	_, requests := m.requests(r, r, 0)
+	_, pings := difference(r, r, "pings_received")
 	switch {
 	case !notified && !requests:
 		return "The server counts neither notifications nor requests by the names that ZooKeeper 3.9 has for them: they are not shown."
@@ -163,7 +167,7 @@ func (m *Meter) missing(r reading) string {
 	case !requests:
 		return "The server does not count requests by the name that ZooKeeper 3.9 has for them: they are not shown."
 	case !pings:
-		return "This server does not count pings on their own: requests, and futile ones, are with the pings of all clients."
+		return "This server counts pings among the requests: those that were seen on the connections of the lab are taken off."
 	}
 	return ""
 }

@@ -11,45 +11,48 @@ import (
 type count struct {
 	l      *line
 	before reading
-	took   []*member // those who waited
-	others []*member // those whose requests are not those of waiters
+	waited []*member
+	all    []*member // these, the holder and the lab's own client
 	began  time.Time
 }
 
 // begin marks how far everything is.
-func (l *line) begin(ctx context.Context, others ...*member) *count {
-	c := &count{l: l, took: slices.Clone(l.waiting), others: append(others, l.lab)}
+func (l *line) begin(ctx context.Context) *count {
+	c := &count{l: l, waited: slices.Clone(l.waiting), all: append(slices.Clone(l.waiting), l.holder, l.lab)}
 	c.before = l.cfg.Meter.look(ctx)
-	for _, m := range append(slices.Clone(c.took), c.others...) {
+	for _, m := range c.all {
 		m.setMark()
 	}
 	c.began = time.Now()
 	return c
 }
 
-// end makes the row and shows it. The lab's own requests are none of the row's; neither the winner's are futile nor those of
-// the one who released.
-func (c *count) end(ctx context.Context, row Row, winner *member) {
+// end makes the row and shows it. The lab's own requests are none of the row's; those of useful, the winner and the one who
+// released, are not futile.
+func (c *count) end(ctx context.Context, row Row, useful ...*member) {
 	meter := c.l.cfg.Meter
 	after := meter.look(ctx)
-	row.Waiters = len(c.took)
-	for _, m := range c.took {
+	row.Waiters = len(c.waited)
+	for _, m := range c.waited {
 		if counts, _ := m.since(); counts.events > 0 {
 			row.WakeUps++
 		}
 	}
+	pings := int64(0)
+	for _, m := range c.all {
+		counts, _ := m.since()
+		pings += counts.pings
+	}
 	if n, known := meter.notified(c.before, after); known {
 		row.Notifications = &n
 	}
-	if n, _, known := meter.requests(c.before, after); known {
+	if n, known := meter.requests(c.before, after, pings); known {
 		own, _ := c.l.lab.since()
 		n -= own.requests
 		futile := n
-		for _, m := range append(slices.Clone(c.others), winner) {
-			if m != nil && m != c.l.lab {
-				counts, _ := m.since()
-				futile -= counts.requests
-			}
+		for _, m := range useful {
+			counts, _ := m.since()
+			futile -= counts.requests
 		}
 		row.Requests, row.Futile = &n, &futile
 	}
@@ -62,18 +65,16 @@ func (l *line) handOver(ctx context.Context, n int) error {
 	ctx, cancel := l.bounded(ctx)
 	defer cancel()
 	old, row := l.holder, Row{Round: n, Cause: Released}
-	var c *count
+	if l.wish.killHolder {
+		row.Cause, row.Killed = HolderKilled, old.name
+		l.sayKilled(old, "the holder")
+	}
+	c := l.begin(ctx)
 	if l.wish.killHolder {
 		l.wish.killHolder = false
-		row.Cause, row.Killed = HolderKilled, old.name
-		l.sayKilled(old, "holds the lock")
-		c = l.begin(ctx)
 		l.kill(old)
-	} else {
-		c = l.begin(ctx, old)
-		if err := old.release(ctx); err != nil {
-			return fmt.Errorf("%s: %w", old.name, err)
-		}
+	} else if err := old.release(ctx); err != nil {
+		return fmt.Errorf("%s: %w", old.name, err)
 	}
 	if err := l.await(ctx, nil, func() (bool, error) { return l.winner() != nil, nil }); err != nil {
 		return err
@@ -84,7 +85,7 @@ func (l *line) handOver(ctx context.Context, n int) error {
 	if err := l.await(ctx, nil, func() (bool, error) { return l.atRest(l.cfg.Mode == Herd), nil }); err != nil {
 		return err
 	}
-	c.end(ctx, row, winner)
+	c.end(ctx, row, winner, old)
 	if row.Cause == HolderKilled {
 		return l.replace(ctx)
 	}
@@ -113,7 +114,7 @@ func (l *line) loseWaiter(ctx context.Context, n int) error {
 	if l.cfg.Mode == Queue && at+1 < len(l.waiting) {
 		behind = l.waiting[at+1]
 	}
-	l.sayKilled(victim, "is in the line")
+	l.sayKilled(victim, "a waiter")
 	c := l.begin(ctx)
 	l.kill(victim)
 	l.waiting = slices.Delete(l.waiting, at, at+1)
@@ -139,13 +140,13 @@ func (l *line) loseWaiter(ctx context.Context, n int) error {
 	if err != nil {
 		return err
 	}
-	c.end(ctx, Row{Round: n, Cause: WaiterKilled, Killed: victim.name, HandOverMs: ms(took)}, nil)
+	c.end(ctx, Row{Round: n, Cause: WaiterKilled, Killed: victim.name, HandOverMs: ms(took)})
 	return l.replace(ctx)
 }
 
-func (l *line) sayKilled(m *member, where string) {
-	l.board.Say(fmt.Sprintf("%s is killed, and %s: its connection is cut and its session is not closed. The server ends it after %v of silence.",
-		m.name, where, m.c.Session().Timeout()))
+func (l *line) sayKilled(m *member, what string) {
+	l.board.Say(fmt.Sprintf("%s, %s, is killed: its connection is cut and its session is not closed. The server ends it after %v of silence.",
+		m.name, what, m.c.Session().Timeout()))
 }
 
 // bounded is for what comes to an end by itself, unless something is wrong.
