@@ -104,13 +104,13 @@ func takeTurns(ctx context.Context, t *testing.T, l *ledger, c *recipes.Client, 
 // work takes a moment, and now and then so long, cut off from the server, that the lock is lost to another one.
 func work(p *servertest.Proxy, guard *Guard, random *rand.Rand) {
 	if random.IntN(6) > 0 {
-		time.Sleep(time.Duration(random.IntN(3)) * time.Millisecond)
+		time.Sleep(time.Duration(random.IntN(3)) * time.Millisecond) // the work itself
 		return
 	}
 	p.Freeze()
 	select {
 	case <-guard.Lost():
-		time.Sleep(time.Duration(random.IntN(50)) * time.Millisecond)
+		time.Sleep(time.Duration(random.IntN(50)) * time.Millisecond) // a holder that goes on as if it had not heard
 	case <-time.After(time.Second): // somebody else has thawed it
 	}
 	p.Thaw()

@@ -12,7 +12,6 @@ import (
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"zabra/recipes"
 	"zabra/recipes/recipestest"
@@ -30,7 +29,7 @@ func TestMain(m *testing.M) {
 			panic(err)
 		}
 	}
-	goleak.VerifyTestMain(m)
+	recipestest.Main(m)
 }
 
 // patience is how long a test waits for what has to come. It is far above what is ever needed.
