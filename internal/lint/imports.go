@@ -57,6 +57,7 @@ var table = map[string]rule{
 	"internal/tools":      {code: "internal/storage internal/storage/vfs server/replica znode wire jute zab zab/zxid"},
 	"internal/entrypoint": {tests: "conf"},
 	"recipes":             {tests: "recipes/recipestest server/servertest"},
+	"recipes/lock":        {code: "recipes", tests: "recipes/recipestest server/servertest"},
 	"recipes/recipestest": {code: "recipes server/servertest"},
 	seeded:                {},
 }
