@@ -140,16 +140,10 @@ func (l *line) close() {
 	l.mu.closing = true
 	l.mu.Unlock()
 	l.cancel()
-	all := l.waiting
+	// The holder comes last, lest the herd runs for the lock once more for each that goes.
+	closeAll(l.waiting)
 	if l.holder != nil {
-		all = append(all, l.holder)
-	}
-	for _, m := range all {
-		l.running.Add(1)
-		go func() {
-			defer l.running.Done()
-			m.c.Close()
-		}()
+		l.holder.c.Close()
 	}
 	l.running.Wait()
 	if l.lab != nil {
@@ -158,6 +152,18 @@ func (l *line) close() {
 		}
 		l.lab.c.Close()
 	}
+}
+
+func closeAll(members []*member) {
+	var wg sync.WaitGroup
+	for _, m := range members {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			m.c.Close()
+		}()
+	}
+	wg.Wait()
 }
 
 // remove takes the lab's nodes away. What cannot be removed yet, because a killed client's session still stands, are empty
