@@ -89,7 +89,7 @@ type Server struct {
 	member     *member          // nil for a standalone server
 	// dialMember is that of Options.
 	dialMember func(ctx context.Context, to zxid.ServerID, addr string) (net.Conn, error)
-	admin      *adminServer     // nil if there is none
+	admin      *adminServer // nil if there is none
 	// adminTLS gives the admin server its keys, as a configuration for servers; nil if there are none. It is asked at the
 	// start and at each handshake, so that new files can be taken up.
 	// Of what it returns, ClientAuth, NextProtos and GetConfigForClient do not count: the admin server sets its own.
@@ -145,7 +145,7 @@ func New(cfg *conf.Config, opts Options) (*Server, error) {
 	s := &Server{
 		cfg: cfg, log: opts.Log, clock: newClock(opts.Control), untouchedBytes: opts.UntouchedBytes, reload: opts.Reload,
 		dialMember: opts.DialMember,
-		draining: make(chan struct{}), quit: make(chan struct{}), failed: make(chan struct{}), done: make(chan struct{}),
+		draining:   make(chan struct{}), quit: make(chan struct{}), failed: make(chan struct{}), done: make(chan struct{}),
 	}
 	if s.log == nil {
 		s.log = zap.NewNop()

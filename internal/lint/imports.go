@@ -56,6 +56,7 @@ var table = map[string]rule{
 	"internal/tools":      {code: "internal/storage internal/storage/vfs server/replica znode wire jute zab zab/zxid"},
 	"internal/entrypoint": {tests: "conf"},
 	"recipes":             {tests: "recipes/recipestest server/servertest"},
+	"recipes/recipestest": {code: "recipes server/servertest"},
 	seeded:                {},
 }
 
