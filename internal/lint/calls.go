@@ -14,7 +14,8 @@ func checkCalls(s *source) (findings []Finding) {
 			findings = append(findings, s.finding(spec.Pos(), "log", "return an error, or take a *zap.Logger")...)
 		}
 	}
-	program := strings.HasPrefix(s.pkg, "cmd/") || s.ast.Name.Name == "main"
+	// Examples print what is compared with their Output.
+	program := strings.HasPrefix(s.pkg, "cmd/") || s.ast.Name.Name == "main" || strings.HasSuffix(s.file, "example_test.go")
 	polls := map[ast.Node]bool{}
 	ast.Inspect(s.ast, func(n ast.Node) bool {
 		if loop, ok := n.(*ast.ForStmt); ok && loop.Cond != nil {

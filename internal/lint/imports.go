@@ -78,7 +78,7 @@ var outside = map[string]struct{ code, tests string }{
 	"github.com/pavlo-v-chernykh/keystore-go": {code: "internal/certs"},
 	"software.sslmate.com/src/go-pkcs12":      {code: "internal/certs"},
 	"github.com/stretchr/testify":             {code: "server/servertest zab/zabtest", tests: "..."},
-	"go.uber.org/goleak":                      {tests: "..."},
+	"go.uber.org/goleak":                      {code: "recipes/recipestest", tests: "..."},
 	"github.com/ergochat/readline":            {code: "internal/cli"},
 	"github.com/creack/pty":                   {tests: "internal/cli cmd/zabra"},
 	"golang.org/x/term":                       {code: "internal/cli cmd/zabra"},
