@@ -135,6 +135,9 @@ func (n *Node) hold(ctx context.Context, states <-chan recipes.State, changed <-
 				return err
 			}
 		case state, open := <-states:
+			if !open && ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
 			if !open {
 				return recipes.ErrClosed
 			}
