@@ -1,6 +1,7 @@
 package election
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"zabra/recipes"
 	"zabra/recipes/recipestest"
 	"zabra/server/servertest"
 )
@@ -31,13 +33,25 @@ func (j *judge) granted(term *Term) {
 	}
 	for _, other := range j.terms {
 		switch {
-		case other.Leads():
+		case other.Leads() || unlockedEarly(other):
 			j.faults = append(j.faults, fmt.Sprintf("the terms %d and %d overlap", other.Token(), term.Token()))
 		case other.Token() >= term.Token():
 			j.faults = append(j.faults, fmt.Sprintf("the term %d follows %d", term.Token(), other.Token()))
 		}
 	}
 	j.terms = append(j.terms, term)
+}
+
+// unlockedEarly tells whether a term's lock was given back while the term was not over for all to see. If the session is lost,
+// a busy machine may close Lost some moments late.
+func unlockedEarly(term *Term) bool {
+	select {
+	case <-term.Lost():
+		return false
+	default:
+	}
+	_, err := term.guard.Again()
+	return !errors.Is(err, recipes.ErrSessionLost)
 }
 
 func (j *judge) count() int {
