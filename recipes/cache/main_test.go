@@ -11,12 +11,11 @@ import (
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"zabra/recipes/recipestest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { recipestest.Main(m) }
 
 // patience is how long a test waits for what has to come.
 const patience = 60 * time.Second
