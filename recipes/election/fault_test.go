@@ -56,6 +56,7 @@ func tryFault(t *testing.T, f fault, start startFunc) {
 	w := world(t, f.three)
 	c, proxy := w.Faulty(t, short)
 	other := w.Client(t)
+	require.NoError(t, other.EnsurePath(t.Context(), where)) // the first create is to be the one that makes the node
 	if f.before != nil {
 		f.before(proxy)
 	}

@@ -155,6 +155,7 @@ func TestFaults(t *testing.T) {
 			w := start(t, f.three)
 			c, proxy := w.Faulty(t, func(o *recipes.Options) { o.SessionTimeout = 600 * time.Millisecond })
 			other := w.Client(t)
+			require.NoError(t, other.EnsurePath(t.Context(), where)) // the first create is to be the one that makes the node
 			if f.before != nil {
 				f.before(proxy)
 			}

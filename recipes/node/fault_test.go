@@ -37,6 +37,8 @@ type fault struct {
 	// loses tells that an ephemeral node cannot survive it.
 	loses bool
 	three bool
+	// bare is for where the parents are missing.
+	bare bool
 	// slow is for what takes seconds.
 	slow bool
 }
@@ -48,7 +50,8 @@ var faults = []fault{
 		p.DropReply(servertest.OpCreate)
 	}},
 	{name: "create lost", before: func(p *servertest.Proxy) { p.DropRequest(servertest.OpCreate) }},
-	{name: "reply of the parents lost", before: func(p *servertest.Proxy) { p.DropReply(servertest.OpCreateContainer) }},
+	{name: "reply of the parents lost", bare: true, before: func(p *servertest.Proxy) { p.DropReply(servertest.OpCreateContainer) }},
+	{name: "reply of a create without parents lost", bare: true, before: func(p *servertest.Proxy) { p.DropReply(servertest.OpCreate) }},
 	{name: "reply of the look lost", before: func(p *servertest.Proxy) { p.DropReply(servertest.OpGetData) }},
 	{name: "reply of set lost", before: func(p *servertest.Proxy) { p.DropReply(servertest.OpSetData) }},
 	{name: "set lost", before: func(p *servertest.Proxy) { p.DropRequest(servertest.OpSetData) }},
@@ -85,11 +88,16 @@ func tryFault(t *testing.T, f fault, o Options) {
 	w := world(t, f.three)
 	c, proxy := w.Faulty(t, short)
 	look := w.Client(t)
+	if !f.bare { // the first create is to be the one that makes the node
+		require.NoError(t, look.EnsurePath(t.Context(), dir))
+	}
 	if f.before != nil {
 		f.before(proxy)
 	}
+	creates := proxy.Requests(servertest.OpCreate)
 	n := start(t, c, "one", o)
 	created(t, n)
+	require.Greater(t, proxy.Requests(servertest.OpCreate), creates)
 	before := settled(t, look, n, "one")
 	if f.during != nil {
 		f.during(w, c, proxy)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -121,6 +122,41 @@ func TestForeignStays(t *testing.T) {
 	n.Close()
 	require.NoError(t, c.Sync(t.Context(), where))
 	require.Equal(t, []string{"host"}, children(t, look))
+}
+
+// TestClose closes many nodes while they stand: none is left.
+func TestClose(t *testing.T) {
+	const nodes = 200
+	w := recipestest.Start(t)
+	c, look := w.Client(t), w.Client(t)
+	var all []*Node
+	for i := range nodes {
+		n, err := Start(c, fmt.Sprintf("%s-%d", where, i), nil, Options{})
+		require.NoError(t, err)
+		all = append(all, n)
+	}
+	for _, n := range all {
+		created(t, n)
+	}
+	require.Len(t, children(t, look), nodes)
+	var closing sync.WaitGroup
+	for _, n := range all {
+		closing.Go(n.Close)
+	}
+	closing.Wait()
+	empty(t, look)
+}
+
+// TestEndIsNotTakenForAClosedClient pins what a node does when it sees the end of its states before that of its context: both
+// come with Close, and only a closed client leaves the node to the end of its session.
+func TestEndIsNotTakenForAClosedClient(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(ErrClosed)
+	states := make(chan recipes.State)
+	close(states)
+	for range 100 { // select takes either
+		require.ErrorIs(t, (&Node{}).hold(ctx, states, nil), ErrClosed)
+	}
 }
 
 func TestOtherKind(t *testing.T) {
