@@ -59,6 +59,11 @@ var table = map[string]rule{
 	"recipes":             {tests: "recipes/recipestest server/servertest"},
 	"recipes/lock":        {code: "recipes", tests: "recipes/recipestest server/servertest"},
 	"recipes/recipestest": {code: "recipes server/servertest"},
+	"recipes/election":    {code: "recipes recipes/lock", tests: "recipes/recipestest server/servertest"},
+	"recipes/node":        {code: "recipes", tests: "recipes/recipestest server/servertest"},
+	"recipes/group":       {code: "recipes recipes/node recipes/cache", tests: "recipes/recipestest server/servertest"},
+	"recipes/cache":       {code: "recipes", tests: "recipes/recipestest server/servertest"},
+	"recipes/config":      {code: "recipes recipes/cache", tests: "recipes/recipestest server/servertest"},
 	seeded:                {},
 }
 

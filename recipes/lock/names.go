@@ -16,6 +16,8 @@ const (
 	Curator Names = iota
 	// Kazoo is for lines with kazoo.
 	Kazoo
+	// CuratorLatch is for lines with Curator's LeaderLatch, which is a lock, too. It is for a Mutex only.
+	CuratorLatch
 )
 
 // What stands before the sequence number, and is the same for all who share a lock.
@@ -25,11 +27,15 @@ const (
 	curatorWrite = "__WRIT__"
 	kazooLock    = "__lock__" // also kazoo's writers
 	kazooRead    = "__rlock__"
+	curatorLatch = "latch-"
 )
 
 func (n Names) mutex() string {
-	if n == Kazoo {
+	switch n {
+	case Kazoo:
 		return kazooLock
+	case CuratorLatch:
+		return curatorLatch
 	}
 	return curatorLock
 }
