@@ -25,11 +25,12 @@ const (
 
 // Without a connection the last known contents stay, and tell how old they are.
 func TestLastKnownContents(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	w.create("/top", "")
 	w.create("/top/a", "old")
 	w.create("/top/b", "old")
-	client, proxy := w.Faulty(t)
+	client, proxy := w.Faulty(t, brief)
 	tree, err := NewTree(client, "/top", Options{})
 	require.NoError(t, err)
 	defer tree.Close()
@@ -139,7 +140,7 @@ func TestFaults(t *testing.T) {
 				w.create(fmt.Sprint("/top/", i), "old")
 				w.create(fmt.Sprint("/top/", i, "/x"), "old")
 			}
-			client, proxy := w.Faulty(t)
+			client, proxy := w.Faulty(t, brief)
 			tree, err := NewTree(client, "/top", Options{})
 			require.NoError(t, err)
 			defer tree.Close()
@@ -180,6 +181,7 @@ func TestFaultsDuringTheFirstFill(t *testing.T) {
 }
 
 func TestLeaderChange(t *testing.T) {
+	t.Parallel()
 	three := recipestest.StartThree(t)
 	w := &world{three, t, three.Raw(t)}
 	w.create("/top", "")
@@ -219,13 +221,13 @@ func TestRandomSchedules(t *testing.T) {
 
 func randomSchedule(t *testing.T, rng *rand.Rand, seed int) {
 	w := newWorld(t)
-	client, proxy := w.Faulty(t)
+	client, proxy := w.Faulty(t, brief)
 	tree, err := NewTree(client, "/top", Options{})
 	require.NoError(t, err)
 	defer tree.Close()
 	r := record(tree.Events(testContext(t)))
 	frozen := false
-	for range 400 {
+	for range 300 {
 		if rng.IntN(12) > 0 {
 			w.mutate(rng)
 			continue
@@ -296,26 +298,35 @@ func TestCostOfOneChange(t *testing.T) {
 	nodes, _ := c.Size()
 	require.Equal(t, children, nodes)
 	cost := func() [2]int { return [2]int{proxy.Requests(opGetData), proxy.Requests(opGetChildren2)} }
-	filled := cost()
-	require.Equal(t, [2]int{children, 1}, filled, "reads and lists of the first fill")
-
-	for _, change := range []struct {
+	if client.State() == recipes.Connected { // there was one connection only, so nothing was read twice
+		require.Equal(t, [2]int{children, 1}, cost(), "reads and lists of the first fill")
+	}
+	r := record(c.Events(testContext(t)))
+	recipestest.Eventually(t, func() bool { return r.saw(Initialized) }, "the reader has the contents")
+	for i, change := range []struct {
 		name         string
-		do           func()
-		done         func() bool
+		do           func(node string)
 		reads, lists int
 	}{
-		{"set", func() { w.set("/many/n00007", "new") }, func() bool { e, _ := c.Get("n00007"); return e.Text() == "new" }, 1, 0},
-		{"create", func() { w.create("/many/x", "new") }, func() bool { _, there := c.Get("x"); return there }, 1, 1},
+		{"set", func(node string) { w.set(node, "new") }, 1, 0},
+		{"create", func(node string) { w.create(node+"x", "new") }, 1, 1},
 		// The new node may be read before the list that has it, and again beside a list that is read once more.
-		{"remake", func() { w.remake("/many/n00008", "new") }, func() bool { e, _ := c.Get("n00008"); return e.Text() == "new" }, 3, 3},
-		{"delete", func() { w.remove("/many/n00009") }, func() bool { _, there := c.Get("n00009"); return !there }, 1, 1},
+		{"remake", func(node string) { w.remake(node, "new") }, 3, 3},
+		{"delete", func(node string) { w.remove(node) }, 1, 1},
 	} {
-		before := cost()
-		change.do()
-		recipestest.Eventually(t, func() bool { age, _ := c.Age(); return change.done() && age == 0 }, change.name)
-		after := cost()
-		require.LessOrEqual(t, after[0]-before[0], change.reads, change.name)
-		require.LessOrEqual(t, after[1]-before[1], change.lists, change.name)
+		for attempt := 0; ; attempt++ {
+			inStep := func() bool { age, known := c.Age(); return known && age == 0 }
+			recipestest.Eventually(t, inStep, "it is in step")
+			before, cuts, events := cost(), r.count(Suspended), r.total()
+			change.do(fmt.Sprintf("/many/n%05d", 100*i+attempt))
+			recipestest.Eventually(t, func() bool { return r.total() > events && inStep() }, change.name)
+			after := cost()
+			if r.count(Suspended) > cuts {
+				continue // a busy machine has cost the connection, and then everything is read again
+			}
+			require.LessOrEqual(t, after[0]-before[0], change.reads, change.name)
+			require.LessOrEqual(t, after[1]-before[1], change.lists, change.name)
+			break
+		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
 
+	"zabra/recipes"
 	"zabra/recipes/recipestest"
 )
 
@@ -32,6 +33,9 @@ type world struct {
 	t   testing.TB
 	raw *zk.Conn
 }
+
+// brief makes a client lose its session soon.
+func brief(o *recipes.Options) { o.SessionTimeout = 600 * time.Millisecond }
 
 func newWorld(t testing.TB) *world {
 	w := recipestest.Start(t)
@@ -140,10 +144,18 @@ func (r *recorder) kinds() (list []string) {
 	return list
 }
 
-func (r *recorder) saw(kind Kind) bool {
+func (r *recorder) saw(kind Kind) bool { return r.count(kind) > 0 }
+
+func (r *recorder) total() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.replay.seen[kind] > 0
+	return len(r.all)
+}
+
+func (r *recorder) count(kind Kind) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.replay.seen[kind]
 }
 
 // requireAgrees waits until a tree, its events and the server agree.

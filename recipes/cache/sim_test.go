@@ -200,7 +200,7 @@ func (f *fake) mutate() {
 // Replies and watches come in every order that a server and a scheduler can bring about. The events never go back, always
 // form a tree, and the contents end up right.
 func TestEveryOrderOfReplies(t *testing.T) {
-	for seed := range uint64(5000) {
+	for seed := range uint64(3000) {
 		f, s := newFake(t, seed)
 		for range f.rng.IntN(300) {
 			f.step(true)

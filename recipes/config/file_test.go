@@ -27,6 +27,7 @@ func written(t *testing.T, w *world) string {
 
 // The file gives the value while the ensemble cannot be reached, and the ensemble's is taken when it can.
 func TestFileInPlaceOfTheEnsemble(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	file := written(t, w)
 	client, proxy := w.Faulty(t)

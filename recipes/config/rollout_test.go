@@ -152,6 +152,7 @@ func TestHistoryIsBounded(t *testing.T) {
 
 // Whatever is lost, a version is published once and a cohort moved once.
 func TestRolloutThroughFaults(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	client, proxy := w.Faulty(t)
 	r := newRollout(t, client)

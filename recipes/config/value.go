@@ -53,7 +53,8 @@ type Value[T any] struct {
 		changed chan struct{}
 		fault   error
 	}
-	keeping sync.Mutex // one write of the file at a time
+	keeping   sync.Mutex // one write of the file at a time
+	reporting sync.Mutex // one call of OnFault at a time
 }
 
 // raw is a version that nobody has looked into.
@@ -242,6 +243,8 @@ func (v *Value[T]) putLocked(version Version[T]) {
 
 // report keeps a fault.
 func (v *Value[T]) report(err error) {
+	v.reporting.Lock()
+	defer v.reporting.Unlock()
 	v.mu.Lock()
 	v.mu.fault = err
 	v.mu.Unlock()

@@ -127,6 +127,7 @@ func TestUpdatesByMany(t *testing.T) {
 
 // Whatever reply is lost: each update is applied once.
 func TestUpdateWithALostReply(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	client, proxy := w.Faulty(t)
 	v, err := Open(testContext(t), client, "/sum", Options[int]{})
@@ -158,6 +159,7 @@ func TestUpdateWithALostReply(t *testing.T) {
 
 // Others write between the lost reply and the look at what has become of it.
 func TestUpdateThatCannotBeKnown(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	client, proxy := w.Faulty(t)
 	v, err := Open(testContext(t), client, "/sum", Options[int]{})
@@ -256,6 +258,7 @@ func TestVersions(t *testing.T) {
 }
 
 func TestValueThroughFaults(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	client, proxy := w.Faulty(t)
 	w.put("/n", "0")
