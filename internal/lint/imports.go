@@ -55,6 +55,7 @@ var table = map[string]rule{
 	"internal/lint":       {},
 	"internal/tools":      {code: "internal/storage internal/storage/vfs server/replica znode wire jute zab zab/zxid"},
 	"internal/entrypoint": {tests: "conf"},
+	"recipes":             {tests: "recipes/recipestest server/servertest"},
 	seeded:                {},
 }
 
