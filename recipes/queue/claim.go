@@ -52,8 +52,8 @@ func (t *Taker) claimNow(ctx context.Context, c candidate) claimed {
 		t.skip(c.name, err)
 		return claimed{}
 	}
-	owner := []byte(newGUID())
-	_, err = t.client.Txn().Create(e.lock, owner, zk.FlagEphemeral).Set(e.path, data, stat.Version).Commit(context.Background())
+	e.owner = newGUID()
+	_, err = t.client.Txn().Create(e.lock, []byte(e.owner), zk.FlagEphemeral).Set(e.path, data, stat.Version).Commit(context.Background())
 	switch {
 	case err == nil:
 	case errors.Is(err, recipes.ErrClosed):
@@ -66,18 +66,21 @@ func (t *Taker) claimNow(ctx context.Context, c candidate) claimed {
 		return claimed{err: t.ensure(ctx)}
 	case errors.Is(err, zk.ErrNodeExists), errors.Is(err, zk.ErrBadVersion):
 		return claimed{}
+	case passing(err): // it was refused together with the session
+		t.again()
+		return claimed{}
 	default:
 		return claimed{err: err}
 	}
-	return t.prove(e, owner)
+	return t.prove(e)
 }
 
 // prove looks at the lock: after a lost reply it may not have been made, and a request that waited while the session expired
 // was carried out under the next one.
-func (t *Taker) prove(e *Entry, owner []byte) claimed {
+func (t *Taker) prove(e *Entry) claimed {
 	data, stat, err := t.client.Get(context.Background(), e.lock)
 	switch {
-	case errors.Is(err, zk.ErrNoNode), err == nil && string(data) != string(owner):
+	case errors.Is(err, zk.ErrNoNode), err == nil && string(data) != e.owner:
 		t.again()
 		return claimed{}
 	case err != nil:

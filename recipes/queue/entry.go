@@ -31,8 +31,10 @@ type Entry struct {
 	czxid      int64 // of the entry
 	version    int32 // of the entry while it is ours
 	token      int64
-	doubtful   bool // a reply of Done was lost
+	owner      string // what the lock says
+	doubtful   bool   // a reply of Done was lost
 	ended      bool
+	outcome    error // of Done, once ended
 }
 
 // Data returns the first item, which is the only one unless Java has put several at once; nil if there is none.
@@ -53,9 +55,9 @@ func (e *Entry) Lost() <-chan struct{} { return e.session.Done() }
 // done so. If it fails for another reason, it may be called again, and finds out whether the entry is removed already.
 func (e *Entry) Done(ctx context.Context) error {
 	if e.ended {
-		return nil
+		return e.outcome
 	}
-	for failures := 0; ; failures++ {
+	for {
 		_, err := e.t.client.Txn().Delete(e.path, e.version).Delete(e.lock, -1).Commit(ctx)
 		if errors.Is(err, zk.ErrNoNode) {
 			err = e.doneUnlocked(ctx)
@@ -64,8 +66,14 @@ func (e *Entry) Done(ctx context.Context) error {
 		case err == nil:
 			e.ended = true
 			return nil
-		case errors.Is(err, zk.ErrBadVersion):
-			err = ErrLost
+		case errors.Is(err, ErrLost), errors.Is(err, zk.ErrBadVersion):
+			e.ended, e.outcome = true, fmt.Errorf("%w: %s", ErrLost, e.path)
+			go e.unlock() // ends with the client at the latest
+			return e.outcome
+		case errors.Is(err, zk.ErrSessionExpired), errors.Is(err, zk.ErrSessionMoved): // it was refused
+			if _, err = e.t.client.AwaitSession(ctx); err == nil {
+				continue
+			}
 		case errors.Is(err, ErrUnknown):
 			e.doubtful = true
 			if ctx.Err() == nil && !errors.Is(err, recipes.ErrClosed) && e.t.client.Sync(ctx, e.path) == nil {
@@ -107,7 +115,7 @@ func (e *Entry) Release(ctx context.Context) error {
 	if e.ended {
 		return nil
 	}
-	e.ended = true
+	e.ended, e.outcome = true, fmt.Errorf("%w: %s was released", ErrLost, e.path)
 	released, err := detach(ctx, e.releaseNow, func(error) {})
 	if err == nil {
 		err = released
@@ -122,6 +130,25 @@ func (e *Entry) Release(ctx context.Context) error {
 func (e *Entry) releaseNow() error {
 	for failures := 0; ; failures++ {
 		_, err := e.t.client.Txn().Check(e.path, e.version).Delete(e.lock, -1).Commit(context.Background())
+		switch {
+		case err == nil, errors.Is(err, zk.ErrBadVersion):
+			return nil
+		case errors.Is(err, zk.ErrNoNode):
+			return e.unlock()
+		case errors.Is(err, recipes.ErrClosed) || !passing(err):
+			return err
+		}
+		pause(e.t.client, failures)
+	}
+}
+
+// unlock deletes the lock of an entry that is gone, if it says that it is this taker's.
+func (e *Entry) unlock() error {
+	for failures := 0; ; failures++ {
+		data, stat, err := e.t.client.Get(context.Background(), e.lock)
+		if err == nil && string(data) == e.owner {
+			err = e.t.client.Delete(context.Background(), e.lock, stat.Version)
+		}
 		switch {
 		case err == nil, errors.Is(err, zk.ErrNoNode), errors.Is(err, zk.ErrBadVersion):
 			return nil

@@ -55,6 +55,10 @@ func (t *Taker) putNow(ctx context.Context, session *recipes.Session, name strin
 			if happened, known := t.marked(session, mark); happened || !known || ctx.Err() != nil {
 				return unlessNil(happened, err)
 			}
+		case passing(err) && !errors.Is(err, recipes.ErrClosed): // it was refused together with the session
+			if session, err = t.client.AwaitSession(ctx); err != nil {
+				return err
+			}
 		default:
 			return err
 		}

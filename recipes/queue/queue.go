@@ -83,7 +83,7 @@ type Taker struct {
 	view view
 
 	mu   sync.Mutex
-	redo chan struct{}  // closed and replaced when view has to be read again
+	redo chan struct{}   // closed and replaced when view has to be read again
 	bad  map[string]bool // entries that cannot be read
 }
 
