@@ -57,6 +57,8 @@ var table = map[string]rule{
 	"internal/entrypoint": {tests: "conf"},
 	"recipes":             {tests: "recipes/recipestest server/servertest"},
 	"recipes/recipestest": {code: "recipes server/servertest"},
+	"recipes/discovery":   {code: "recipes", tests: "recipes/recipestest server/servertest"},
+	"recipes/queue":       {code: "recipes", tests: "recipes/recipestest server/servertest"},
 	seeded:                {},
 }
 

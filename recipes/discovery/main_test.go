@@ -5,10 +5,10 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
+	"zabra/recipes/recipestest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { recipestest.Main(m) }
 
 // opCreate, opMulti and the others are the numbers of requests on the wire.
 const (

@@ -6,12 +6,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"zabra/recipes"
+	"zabra/recipes/recipestest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { recipestest.Main(m) }
 
 // opCreate and opMulti are the numbers of requests on the wire.
 const (
