@@ -23,16 +23,16 @@ type follower struct {
 
 // run keeps the list of nodes, until the provider or the client is closed.
 //
-// A watch tells once, and that something has changed, not what: so the list is read again, with the next watch, and compared with the
-// followers. Nothing is read again before its watch has fired, since each reading leaves another watch.
+// A watch tells once, and that something has changed, not what: so the list is read again, with the next watch, and compared
+// with the followers. Nothing else is read again, but for reconnections, since each reading leaves another watch.
 func (p *Provider[T]) run() {
-	defer p.work.Done()
 	for failures := 0; p.ctx.Err() == nil; {
+		again := p.resync()
 		nodes, watch, err := p.list()
 		if err == nil {
 			failures = 0
 			p.follow(nodes)
-			p.await(watch)
+			p.await(watch, again)
 			continue
 		}
 		if errors.Is(err, recipes.ErrClosed) {
@@ -45,6 +45,26 @@ func (p *Provider[T]) run() {
 		pause(p.d.client.Closed(), p.ctx.Done(), failures)
 		failures++
 	}
+}
+
+// followConnection has everything read again after each reconnection: when connections break one after the other, package zk may
+// set its watches again as of too late a moment, and what has changed before is never told.
+func (p *Provider[T]) followConnection() {
+	for state := range p.states {
+		if state != recipes.Reconnected {
+			continue
+		}
+		p.mu.Lock()
+		close(p.mu.resync)
+		p.mu.resync = make(chan struct{})
+		p.mu.Unlock()
+	}
+}
+
+func (p *Provider[T]) resync() <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.mu.resync
 }
 
 // refused tells the caller of Discovery.Provider, if it is still waiting.
@@ -71,7 +91,7 @@ func (p *Provider[T]) list() ([]string, <-chan zk.Event, error) {
 }
 
 // await returns when the list has to be read again. Meanwhile it lets go the instances whose time has come.
-func (p *Provider[T]) await(watch <-chan zk.Event) {
+func (p *Provider[T]) await(watch <-chan zk.Event, again <-chan struct{}) {
 	for {
 		var timer <-chan time.Time
 		if wait, waiting := p.letGo(); waiting {
@@ -81,6 +101,8 @@ func (p *Provider[T]) await(watch <-chan zk.Event) {
 		case <-timer:
 		case <-p.wake:
 		case <-watch:
+			return
+		case <-again:
 			return
 		case <-p.d.client.Closed():
 			return
@@ -110,8 +132,7 @@ func (p *Provider[T]) follow(nodes []string) {
 			f.ctx, f.stop = context.WithCancel(p.ctx)
 			p.mu.followers[node] = f
 			p.mu.unread++
-			p.work.Add(1)
-			go p.runFollower(f)
+			p.work.Go(func() { p.runFollower(f) })
 		}
 		select {
 		case f.kick <- struct{}{}:
@@ -125,9 +146,9 @@ func (p *Provider[T]) follow(nodes []string) {
 // runFollower reads the instance whenever it has changed, until it leaves the list. If the node is gone before the list
 // shows that, it waits: the list that is about to be read says whether it has come back.
 func (p *Provider[T]) runFollower(f *follower) {
-	defer p.work.Done()
 	defer f.stop()
 	for failures := 0; f.ctx.Err() == nil; {
+		again := p.resync()
 		watch, gone, err := p.readOnce(f)
 		switch {
 		case errors.Is(err, recipes.ErrClosed):
@@ -138,13 +159,14 @@ func (p *Provider[T]) runFollower(f *follower) {
 			continue
 		}
 		failures = 0
-		again := f.kick
+		kick := f.kick
 		if !gone {
-			again = nil
+			kick = nil
 		}
 		select {
 		case <-watch:
 		case <-again:
+		case <-kick:
 		case <-p.d.client.Closed():
 			return
 		case <-f.ctx.Done():

@@ -12,9 +12,10 @@ func TestMain(m *testing.M) { recipestest.Main(m) }
 
 // opCreate, opMulti and the others are the numbers of requests on the wire.
 const (
-	opCreate  = 1
-	opSetData = 5
-	opMulti   = 14
+	opCreate     = 1
+	opSetData    = 5
+	opMulti      = 14
+	opSetWatches = 101
 )
 
 // within is a context that ends far later than any of these tests needs.

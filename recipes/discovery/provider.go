@@ -32,6 +32,7 @@ type Provider[T any] struct {
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 	work   sync.WaitGroup
+	states <-chan recipes.State
 	wake   chan struct{} // something has begun to wait for its removal
 	ready  chan struct{} // closed when all instances have been read once
 	failed chan error    // takes the first refusal
@@ -44,8 +45,9 @@ type Provider[T any] struct {
 		skipped   map[string]error
 		dampener  dampener
 		downs     *downs
-		listed    bool // the nodes have been listed once
-		unread    int  // followers that have not read yet
+		listed    bool          // the nodes have been listed once
+		unread    int           // followers that have not read yet
+		resync    chan struct{} // closed and replaced when everything has to be read again
 		changed   chan struct{}
 	}
 }
@@ -76,9 +78,10 @@ func (d *Discovery[T]) Provider(ctx context.Context, name string, o ProviderOpti
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	p.mu.known, p.mu.followers, p.mu.skipped = map[string]Instance[T]{}, map[string]*follower{}, map[string]error{}
 	p.mu.dampener = dampener{Dampening: o.Dampening, vanished: map[string]time.Time{}}
-	p.mu.downs, p.mu.changed = newDowns(o.Down), make(chan struct{})
-	p.work.Add(1)
-	go p.run()
+	p.mu.downs, p.mu.resync, p.mu.changed = newDowns(o.Down), make(chan struct{}), make(chan struct{})
+	p.states = d.client.States(p.ctx)
+	p.work.Go(p.followConnection)
+	p.work.Go(p.run)
 	var err error
 	select {
 	case <-p.ready:

@@ -297,3 +297,33 @@ func TestProviderWithBadStrategy(t *testing.T) {
 type badStrategy struct{}
 
 func (badStrategy) Pick([]string) int { return -1 }
+
+// When connections break one after the other, package zk forgets that it has not been told of a change: the second time it asks as
+// of the last reply it has had.
+func TestProviderOnFlappingConnection(t *testing.T) {
+	t.Parallel()
+	w := recipestest.Start(t)
+	ctx := within(t)
+	other := newDiscovery[None](t, w.Client(t), Options{})
+	c, proxy := w.Faulty(t)
+	p, err := newDiscovery[None](t, c, Options{}).Provider(ctx, "svc", ProviderOptions[None]{})
+	require.NoError(t, err)
+	defer p.Close()
+	for _, id := range []string{"a", "b"} {
+		proxy.Refuse(true)
+		proxy.Cut()
+		recipestest.Eventually(t, func() bool { return !p.Status().Connected }, "the connection is lost")
+		before := p.Status().Instances
+		_, err := other.Register(ctx, Instance[None]{Name: "svc", ID: id})
+		require.NoError(t, err)
+		read := make(chan error)
+		go func() {
+			_, _, err := c.Get(ctx, "/") // waits in front of the watches
+			read <- err
+		}()
+		proxy.DropRequest(opSetWatches)
+		proxy.Refuse(false)
+		require.NoError(t, <-read)
+		recipestest.Eventually(t, func() bool { return p.Status().Instances == before+1 }, "the change is seen")
+	}
+}

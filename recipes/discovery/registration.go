@@ -25,6 +25,7 @@ type Registration[T any] struct {
 	stopped context.Context // ends with Close
 	done    chan struct{}   // closed when the background work has ended
 	wake    chan struct{}   // the wanted data has changed
+	states  <-chan recipes.State
 
 	// Only the background work uses these.
 	node   string         // of DynamicSequential: the node made last
@@ -63,6 +64,7 @@ func (d *Discovery[T]) Register(ctx context.Context, i Instance[T]) (*Registrati
 		done: make(chan struct{}), wake: make(chan struct{}, 1),
 	}
 	r.stopped, r.stop = context.WithCancel(context.Background())
+	r.states = d.client.States(r.stopped)
 	r.mu.instance, r.mu.data, r.mu.wanted, r.mu.changed = i, data, 1, make(chan struct{})
 	go r.run()
 	if err := r.await(ctx, 1, true); err != nil {
@@ -216,14 +218,30 @@ func (r *Registration[T]) keep() error {
 	if err != nil || watch == nil {
 		return err
 	}
-	select {
-	case <-watch:
-	case <-r.wake:
-	case <-r.stopped.Done():
-	case <-session.Done():
-		r.note(func() { r.mu.present = r.mu.present && !r.kind.ephemeral() })
-	}
+	r.idle(session, watch)
 	return nil
+}
+
+// idle returns when there may be something to do. That is so after a reconnection too: when connections break one after the
+// other, package zk may set its watches again as of too late a moment, and what has changed before is never told.
+func (r *Registration[T]) idle(session *recipes.Session, watch <-chan zk.Event) {
+	for {
+		select {
+		case <-watch:
+			return
+		case <-r.wake:
+			return
+		case <-r.stopped.Done():
+			return
+		case <-session.Done():
+			r.note(func() { r.mu.present = r.mu.present && !r.kind.ephemeral() })
+			return
+		case state, open := <-r.states:
+			if state == recipes.Reconnected || !open {
+				return
+			}
+		}
+	}
 }
 
 // settlePlain looks at the node and does the next thing about it. It returns a watch if there is nothing left to do, and

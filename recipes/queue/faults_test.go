@@ -333,3 +333,49 @@ func shake(random *rand.Rand, proxy *servertest.Proxy) {
 		proxy.DropReply(opCreate)
 	}
 }
+
+// When connections break one after the other, package zk forgets that it has not been told of a change: the second time it asks as
+// of the last reply it has had.
+func TestTakeOnFlappingConnection(t *testing.T) {
+	t.Parallel()
+	w := recipestest.Start(t)
+	ctx := within(t)
+	other := newQueue(t, w.Client(t), at, Options{})
+	c, proxy := w.Faulty(t)
+	q := newQueue(t, c, at, Options{})
+	for _, text := range []string{"a", "b"} {
+		require.NoError(t, other.Put(ctx, []byte(text)))
+		e := take(t, ctx, q.Taker) // now the list is read, and watched
+		require.NoError(t, e.Done(ctx))
+		got := make(chan error)
+		go func() {
+			e, err := q.Take(ctx)
+			if err == nil {
+				err = e.Done(ctx)
+			}
+			got <- err
+		}()
+		recipestest.Eventually(t, func() bool { return waits(q.Taker) }, "the taker waits")
+		proxy.Refuse(true)
+		proxy.Cut()
+		recipestest.Eventually(t, func() bool { return !c.State().IsConnected() }, "the connection is lost")
+		require.NoError(t, other.Put(ctx, []byte(text)))
+		read := make(chan error)
+		go func() {
+			_, _, err := c.Get(ctx, "/") // waits in front of the watches
+			read <- err
+		}()
+		proxy.DropRequest(opSetWatches)
+		proxy.Refuse(false)
+		require.NoError(t, <-read)
+		require.NoError(t, <-got)
+	}
+}
+
+// waits tells whether the list is read and used up, and nothing has changed since.
+func waits(t *Taker) bool {
+	t.gate <- struct{}{}
+	defer func() { <-t.gate }()
+	v := &t.view
+	return len(v.candidates) == 0 && !fired(v.watch) && !fired(v.lockWatch) && !fired(v.redo)
+}

@@ -15,8 +15,9 @@ func TestMain(m *testing.M) { recipestest.Main(m) }
 
 // opCreate and opMulti are the numbers of requests on the wire.
 const (
-	opCreate = 1
-	opMulti  = 14
+	opCreate     = 1
+	opMulti      = 14
+	opSetWatches = 101
 )
 
 const at = "/q"

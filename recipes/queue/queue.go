@@ -79,8 +79,9 @@ type Taker struct {
 	puts    string // the marks of puts under way
 	opt     Options
 
-	gate chan struct{} // holds one token; whoever has it may use view
-	view view
+	gate   chan struct{} // holds one token; whoever has it may use view
+	view   view
+	follow sync.Once // of the connection
 
 	mu   sync.Mutex
 	redo chan struct{}   // closed and replaced when view has to be read again

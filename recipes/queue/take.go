@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/go-zookeeper/zk"
+
+	"zabra/recipes"
 )
 
 // Take waits for an entry, locks it and returns it; the entry stays in the queue until its Done. Every entry that is taken has to
@@ -100,9 +102,10 @@ func (t *Taker) next(ctx context.Context) (*candidate, waiting, error) {
 	if ctx.Err() != nil {
 		return nil, waiting{}, context.Cause(ctx)
 	}
+	t.follow.Do(func() { go t.followConnection(t.client.States(context.Background())) })
 	v := &t.view
-	listed, locked := fired(v.watch), fired(v.lockWatch)
-	if len(v.candidates) == 0 && (listed || locked || fired(v.redo)) || t.layout.ranked && listed {
+	stale := fired(v.watch) || fired(v.redo)
+	if len(v.candidates) == 0 && (stale || fired(v.lockWatch)) || t.layout.ranked && stale {
 		if err := t.read(ctx); err != nil {
 			return nil, waiting{}, err
 		}
@@ -133,19 +136,19 @@ func fired[E any](watch <-chan E) bool {
 	}
 }
 
-// read reads entries and locks. A watch that has not fired is not set again: it would leave another one at the server, and what it watches
-// has not changed.
+// read reads entries and locks. A watch of the locks that has not fired is not set again: what it watches has not changed.
 func (t *Taker) read(ctx context.Context) error {
 	v := &t.view
+	again := fired(v.redo)
 	t.mu.Lock()
-	v.redo = t.redo
+	redo := t.redo
 	t.mu.Unlock()
 	names, watch, err := t.list(ctx, t.entries)
 	if err != nil {
 		return err
 	}
 	v.watch = watch
-	if fired(v.lockWatch) {
+	if again || fired(v.lockWatch) {
 		taken, lockWatch, err := t.list(ctx, t.locks)
 		if err != nil {
 			return err
@@ -155,7 +158,7 @@ func (t *Taker) read(ctx context.Context) error {
 			v.taken[name] = true
 		}
 	}
-	v.candidates = t.candidates(names)
+	v.candidates, v.redo = t.candidates(names), redo
 	return nil
 }
 
@@ -198,6 +201,16 @@ func (t *Taker) candidates(names []string) []candidate {
 }
 
 var errForeign = errors.New("queue: not an entry of this kind of queue")
+
+// followConnection has the list read again after each reconnection, until the client is closed: when connections break one after
+// the other, package zk may set its watches again as of too late a moment, and what has changed before is never told.
+func (t *Taker) followConnection(states <-chan recipes.State) {
+	for state := range states {
+		if state == recipes.Reconnected {
+			t.again()
+		}
+	}
+}
 
 // again has the list read again.
 func (t *Taker) again() {
