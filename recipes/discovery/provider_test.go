@@ -152,7 +152,7 @@ func TestUnreadableIsSkipped(t *testing.T) {
 	d := newDiscovery[None](t, w.Client(t), Options{})
 	_, err := d.Register(ctx, Instance[None]{Name: "svc", ID: "a"})
 	require.NoError(t, err)
-	_, err = raw.Create(w.Abs(base+"/svc/secret"), nil, 0, zk.WorldACL(zk.PermDelete))
+	_, err = raw.Create(w.Abs(base+"/svc/secret"), nil, 0, zk.WorldACL(zk.PermAdmin))
 	require.NoError(t, err)
 	p, err := d.Provider(ctx, "svc", ProviderOptions[None]{})
 	require.NoError(t, err)
@@ -160,12 +160,14 @@ func TestUnreadableIsSkipped(t *testing.T) {
 	require.Equal(t, "a", ids(p))
 	require.ErrorIs(t, p.Status().Skipped["secret"], zk.ErrNoAuth)
 
-	_, err = raw.SetACL(w.Abs(base), zk.WorldACL(zk.PermAll), -1)
-	require.NoError(t, err)
-	_, err = raw.SetACL(w.Abs(base+"/svc"), zk.WorldACL(zk.PermWrite), -1)
+	_, err = raw.SetACL(w.Abs(base+"/svc"), zk.WorldACL(zk.PermWrite|zk.PermAdmin), -1)
 	require.NoError(t, err)
 	_, err = d.Provider(ctx, "svc", ProviderOptions[None]{})
 	require.ErrorIs(t, err, zk.ErrNoAuth)
+	for _, node := range []string{"/svc", "/svc/secret"} { // else nobody can clear up
+		_, err = raw.SetACL(w.Abs(base+node), zk.WorldACL(zk.PermAll), -1)
+		require.NoError(t, err)
+	}
 }
 
 func TestProviderUnderFaults(t *testing.T) {
