@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// Dampening protects callers from losing all instances at once when it is not the instances that are ill but ZooKeeper or the network,
-// and every session expires at the same time.
+// Dampening protects callers from losing all instances at once when it is not the instances that are ill but ZooKeeper or the
+// network, and every session expires at the same time.
 //
 // An instance that vanishes is still handed out, with what was last known of it, until Wait has passed; if it comes back
-// before, it never was away. And of those whose wait is over, at most RemovalsPerMinute are let go within any minute. The price is that
-// an instance which really is gone is handed out for longer: Provider.NoteError takes it out, and an instance that has been set
-// to Disabled before it is unregistered is let go at once and counts for nothing.
+// before, it never was away. And of those whose wait is over, at most RemovalsPerMinute are let go within any minute. The
+// price is that an instance which really is gone is handed out for longer: Provider.NoteError takes it out, and an instance
+// that has been set to Disabled before it is unregistered is let go at once and counts for nothing.
 type Dampening struct {
 	// Wait is for how long a vanished instance is kept. 0 does not wait.
 	Wait time.Duration

@@ -14,8 +14,8 @@
 // # Payloads of Java
 //
 // Jackson writes the class of a payload that is an object into its field "@class" and wants it there to make that class
-// again; Options.JavaClass supplies it. An object without a class becomes a java.util.Map there. Strings, booleans, ints and doubles need none.
-// Java writes other scalars and lists as an array of class name and value, which json.RawMessage reads.
+// again; Options.JavaClass supplies it. An object without a class becomes a java.util.Map there. Strings, booleans, ints and
+// doubles need none. Java writes other scalars and lists as an array of class name and value, which json.RawMessage reads.
 package discovery
 
 import (
@@ -63,7 +63,7 @@ type Discovery[T any] struct {
 	opt    Options
 
 	mu         sync.Mutex
-	registered map[string]bool // paths that have a Registration: two of them would never agree
+	registered map[string]*Registration[T] // by path
 }
 
 // New makes a Discovery on the path base, the same as Java's basePath. Nothing is asked of the server yet.
@@ -77,7 +77,7 @@ func New[T any](client *recipes.Client, base string, o Options) (*Discovery[T], 
 	if o.Clock == nil {
 		o.Clock = systemClock{}
 	}
-	return &Discovery[T]{client: client, base: base, opt: o, registered: map[string]bool{}}, nil
+	return &Discovery[T]{client: client, base: base, opt: o, registered: map[string]*Registration[T]{}}, nil
 }
 
 // Names returns the names of all services, sorted. One whose last instance has gone stays until the server removes its empty
@@ -157,26 +157,35 @@ func (d *Discovery[T]) read(ctx context.Context, dir, node string) (Instance[T],
 	return i, nil
 }
 
-// claim tells whether an instance may be registered, and takes its path if so. Names that the server completes are no one's.
-func (d *Discovery[T]) claim(i Instance[T]) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	at := path.Join(d.base, i.Name, i.ID)
-	if i.Type == DynamicSequential {
-		return true
+// claim takes the path of a registration. Two of them would never agree about the node, so there is one at a time; one that is
+// being closed is waited for. Names that the server completes are no one's.
+func (d *Discovery[T]) claim(ctx context.Context, r *Registration[T]) error {
+	for r.kind != DynamicSequential {
+		d.mu.Lock()
+		other := d.registered[r.path]
+		if other == nil {
+			d.registered[r.path] = r
+		}
+		d.mu.Unlock()
+		switch {
+		case other == nil:
+			return nil
+		case other.stopped.Err() == nil:
+			return fmt.Errorf("%w, namely this Discovery", ErrTaken)
+		}
+		select {
+		case <-other.done:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	}
-	if d.registered[at] {
-		return false
-	}
-	d.registered[at] = true
-	return true
+	return nil
 }
 
-func (d *Discovery[T]) disclaim(i Instance[T]) {
-	if i.Type == DynamicSequential {
-		return
-	}
+func (d *Discovery[T]) disclaim(r *Registration[T]) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	delete(d.registered, path.Join(d.base, i.Name, i.ID))
+	if d.registered[r.path] == r {
+		delete(d.registered, r.path)
+	}
 }

@@ -6,8 +6,8 @@ import "time"
 type DownPolicy struct {
 	// Errors is how many make it down, 2 if it is 0.
 	Errors int
-	// Window is for how long an error counts, from the first one on: when it is over, all errors of the instance are forgotten and it
-	// is handed out again. 30 s if it is 0.
+	// Window is for how long an error counts, from the first one on: when it is over, all errors of the instance are
+	// forgotten and it is handed out again. 30 s if it is 0.
 	Window time.Duration
 }
 

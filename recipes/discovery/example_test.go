@@ -27,7 +27,8 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	registration, err := d.Register(ctx, discovery.Instance[Load]{Name: "search", ID: "host-1", Address: "10.0.0.1", Port: 8080, Payload: Load{Queries: 3}})
+	host := discovery.Instance[Load]{Name: "search", ID: "host-1", Address: "10.0.0.1", Port: 8080, Payload: Load{Queries: 3}}
+	registration, err := d.Register(ctx, host)
 	if err != nil {
 		panic(err)
 	}

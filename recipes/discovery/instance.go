@@ -128,15 +128,15 @@ func checkName(what, name string) error {
 		return fmt.Errorf("discovery: the %s is empty", what)
 	case len(name) > nameBytesMax:
 		return fmt.Errorf("discovery: the %s has %d bytes, at most %d", what, len(name), nameBytesMax)
-	case name == "." || name == "..", strings.ContainsRune(name, '/'), !utf8.ValidString(name), strings.ContainsFunc(name, forbidden):
+	case name == "." || name == "..", !utf8.ValidString(name), strings.ContainsFunc(name, forbidden):
 		return fmt.Errorf("discovery: %q cannot be a %s", name, what)
 	}
 	return nil
 }
 
-// forbidden are the characters that ZooKeeper does not take in a path.
+// forbidden are the slash, and the characters that ZooKeeper does not take in a path.
 func forbidden(r rune) bool {
-	return r <= 0x1f || r >= 0x7f && r <= 0x9f || r >= 0xd800 && r <= 0xf8ff || r >= 0xfff0 && r <= 0xffff
+	return r == '/' || r <= 0x1f || r >= 0x7f && r <= 0x9f || r >= 0xd800 && r <= 0xf8ff || r >= 0xfff0 && r <= 0xffff
 }
 
 // randomID makes a UUID of version 4, as Curator does.

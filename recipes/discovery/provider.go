@@ -12,7 +12,8 @@ import (
 	"zabra/recipes"
 )
 
-// ProviderOptions change what a Provider hands out. The zero value hands out one after the other and keeps nothing that has vanished.
+// ProviderOptions change what a Provider hands out. The zero value hands out one after the other and keeps nothing that has
+// vanished.
 type ProviderOptions[T any] struct {
 	// Strategy chooses; nil is RoundRobin. It must not be shared between providers.
 	Strategy  Strategy
@@ -22,8 +23,8 @@ type ProviderOptions[T any] struct {
 	Filter func(Instance[T]) bool
 }
 
-// Provider follows the instances of one service. It answers from memory: while there is no connection it goes on with what it knows.
-// Its methods may be called from any goroutine.
+// Provider follows the instances of one service. It answers from memory: while there is no connection it goes on with what it
+// knows. Its methods may be called from any goroutine.
 type Provider[T any] struct {
 	d   *Discovery[T]
 	dir string
@@ -150,8 +151,8 @@ func (p *Provider[T]) sortedLocked() []Instance[T] {
 	return p.mu.order
 }
 
-// NoteError tells that an instance, one that Pick returned, did not do its work. When that has happened often enough, it is not handed out for
-// a while: see DownPolicy. What is noted is known to this Provider only.
+// NoteError tells that an instance, one that Pick returned, did not do its work. When that has happened often enough, it is
+// not handed out for a while: see DownPolicy. What is noted is known to this Provider only.
 func (p *Provider[T]) NoteError(i Instance[T]) {
 	now := p.d.opt.Clock.Now()
 	p.mu.Lock()

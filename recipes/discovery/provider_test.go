@@ -300,8 +300,8 @@ type badStrategy struct{}
 
 func (badStrategy) Pick([]string) int { return -1 }
 
-// When connections break one after the other, package zk forgets that it has not been told of a change: the second time it asks as
-// of the last reply it has had.
+// When connections break one after the other, package zk forgets that it has not been told of a change: the second time it
+// asks as of the last reply it has had.
 func TestProviderOnFlappingConnection(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)

@@ -292,6 +292,8 @@ func TestRegisterGivenUp(t *testing.T) {
 				require.NoError(t, err)
 				return len(instances) == 0
 			}, "the node is gone")
+			_, err := d.Register(ctx, Instance[None]{Name: name, ID: "i", Type: kind})
+			require.NoError(t, err, "the first one does not stand in the way")
 		})
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// Strategy chooses one of several instances. Pick gets the names of the nodes that can be handed out, sorted and never empty, and returns
-// an index. It is called from any goroutine. A strategy belongs to one Provider.
+// Strategy chooses one of several instances. Pick gets the names of the nodes that can be handed out, sorted and never empty,
+// and returns an index. It is called from any goroutine. A strategy belongs to one Provider.
 type Strategy interface {
 	Pick(nodes []string) int
 }

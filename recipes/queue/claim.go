@@ -36,7 +36,8 @@ func (t *Taker) claimNow(ctx context.Context, c candidate) claimed {
 	if err != nil {
 		return claimed{err: err}
 	}
-	e := &Entry{Name: c.name, Priority: c.priority, t: t, session: session, path: path.Join(t.entries, c.name), lock: path.Join(t.locks, c.name)}
+	e := &Entry{Name: c.name, Priority: c.priority, t: t, session: session}
+	e.path, e.lock = path.Join(t.entries, c.name), path.Join(t.locks, c.name)
 	if c.dueMs != 0 {
 		e.Due = c.due()
 	}
@@ -53,7 +54,8 @@ func (t *Taker) claimNow(ctx context.Context, c candidate) claimed {
 		return claimed{}
 	}
 	e.owner = newGUID()
-	_, err = t.client.Txn().Create(e.lock, []byte(e.owner), zk.FlagEphemeral).Set(e.path, data, stat.Version).Commit(context.Background())
+	lock := t.client.Txn().Create(e.lock, []byte(e.owner), zk.FlagEphemeral).Set(e.path, data, stat.Version)
+	_, err = lock.Commit(context.Background())
 	switch {
 	case err == nil:
 	case errors.Is(err, recipes.ErrClosed):

@@ -21,8 +21,8 @@ type Entry struct {
 	Priority int32
 	// Due is zero in queues without times.
 	Due time.Time
-	// Deliveries is how often it was handed out by this package, this time included. An entry that comes again and again may be the reason that
-	// its takers die.
+	// Deliveries is how often it was handed out by this package, this time included. An entry that comes again and again may
+	// be the reason that its takers die.
 	Deliveries int
 
 	t          *Taker
@@ -84,8 +84,8 @@ func (e *Entry) Done(ctx context.Context) error {
 	}
 }
 
-// doneUnlocked removes the entry when it or its lock is not there. If only the lock has gone, with the session, and nobody has taken the
-// entry since, it still is this taker's to remove.
+// doneUnlocked removes the entry when it or its lock is not there. If only the lock has gone, with the session, and nobody
+// has taken the entry since, it still is this taker's to remove.
 func (e *Entry) doneUnlocked(ctx context.Context) error {
 	stat, err := e.t.client.Exists(ctx, e.path)
 	switch {

@@ -334,8 +334,8 @@ func shake(random *rand.Rand, proxy *servertest.Proxy) {
 	}
 }
 
-// When connections break one after the other, package zk forgets that it has not been told of a change: the second time it asks as
-// of the last reply it has had.
+// When connections break one after the other, package zk forgets that it has not been told of a change: the second time it
+// asks as of the last reply it has had.
 func TestTakeOnFlappingConnection(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)

@@ -3,7 +3,8 @@ package queue
 import "time"
 
 const (
-	// entryBytesMax bounds what one entry holds. A request of ZooKeeper has at most 1 MiB, and an entry should be far below this bound.
+	// entryBytesMax bounds what one entry holds. A request of ZooKeeper has at most 1 MiB, and an entry should be far below
+	// this bound.
 	entryBytesMax = 512 << 10
 	// lengthDefault is Options.LengthMax if it is 0, and lengthMax the most it can be: the names of all entries come in one
 	// reply, which Java refuses beyond 1 MiB.

@@ -37,7 +37,8 @@ func (c candidate) due() time.Time { return time.UnixMilli(c.dueMs) }
 
 // compare is the order in which entries are handed out.
 func (c candidate) compare(d candidate) int {
-	return cmp.Or(cmp.Compare(c.priority, d.priority), cmp.Compare(c.dueMs, d.dueMs), cmp.Compare(c.number, d.number), cmp.Compare(c.name, d.name))
+	return cmp.Or(cmp.Compare(c.priority, d.priority), cmp.Compare(c.dueMs, d.dueMs),
+		cmp.Compare(c.number, d.number), cmp.Compare(c.name, d.name))
 }
 
 // candidate makes one of a name.

@@ -90,8 +90,8 @@ func (w waiting) until(ctx context.Context) {
 	}
 }
 
-// next takes the first entry off the list, or says what to wait for. The list is read again when it has changed and is used up; for queues
-// in which a new entry may be the first, whenever it has changed.
+// next takes the first entry off the list, or says what to wait for. The list is read again when it has changed and is used
+// up; for queues in which a new entry may be the first, whenever it has changed.
 func (t *Taker) next(ctx context.Context) (*candidate, waiting, error) {
 	select {
 	case t.gate <- struct{}{}:
