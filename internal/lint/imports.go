@@ -64,6 +64,8 @@ var table = map[string]rule{
 	"recipes/group":       {code: "recipes recipes/node recipes/cache", tests: "recipes/recipestest server/servertest"},
 	"recipes/cache":       {code: "recipes", tests: "recipes/recipestest server/servertest"},
 	"recipes/config":      {code: "recipes recipes/cache", tests: "recipes/recipestest server/servertest"},
+	"recipes/discovery":   {code: "recipes", tests: "recipes/recipestest server/servertest"},
+	"recipes/queue":       {code: "recipes", tests: "recipes/recipestest server/servertest"},
 	seeded:                {},
 }
 
