@@ -68,7 +68,7 @@ func (m *Member) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !slices.Contains(names, m.own) {
+	if !m.leaving && !slices.Contains(names, m.own) {
 		return m.missing()
 	}
 	if ready != nil {
