@@ -37,6 +37,7 @@ func waiting(t *testing.T, done <-chan error) {
 }
 
 func TestBarrier(t *testing.T) {
+	t.Parallel()
 	w := recipestest.Start(t)
 	ctx, raw := testContext(t), w.Raw(t)
 	here, there := New(w.Client(t), "/a/b"), New(w.Client(t), "/a/b")
@@ -61,6 +62,7 @@ func TestBarrier(t *testing.T) {
 }
 
 func TestBarrierRefuses(t *testing.T) {
+	t.Parallel()
 	w := recipestest.Start(t)
 	c := w.Client(t)
 	b := New(c, "b")
@@ -81,6 +83,7 @@ func TestBarrierRefuses(t *testing.T) {
 }
 
 func TestBarrierLostReplies(t *testing.T) {
+	t.Parallel()
 	for name, op := range map[string]func(p *servertest.Proxy, op int32){
 		"reply":   func(p *servertest.Proxy, op int32) { p.DropReply(op) },
 		"request": func(p *servertest.Proxy, op int32) { p.DropRequest(op) },
@@ -105,12 +108,13 @@ func TestBarrierLostReplies(t *testing.T) {
 
 // A barrier that was removed by a call whose reply is lost, and set again by somebody else, stays.
 func TestBarrierRemoveLeavesTheNextAlone(t *testing.T) {
+	t.Parallel()
 	w := recipestest.Start(t)
 	ctx, raw := testContext(t), w.Raw(t)
-	c, p := w.Faulty(t)
+	c, p, gate := gated(t, w)
 	b := New(c, "/b")
 	require.NoError(t, b.Set(ctx))
-	p.Refuse(true)
+	gate.Lock()
 	states := c.States(ctx)
 	p.DropReply(servertest.OpDelete)
 	done := begin(func() error {
@@ -121,36 +125,34 @@ func TestBarrierRemoveLeavesTheNextAlone(t *testing.T) {
 	require.Equal(t, recipes.Suspended, <-states)
 	_, err := raw.Create(w.Abs("/b"), nil, 0, zk.WorldACL(zk.PermAll))
 	require.NoError(t, err)
-	p.Refuse(false)
+	gate.Unlock()
 	require.NoError(t, <-done)
 	require.True(t, exists(t, raw, w.Abs("/b")))
 }
 
 // Who waits goes on waiting through everything, and does not miss the end.
 func TestBarrierUnderFaults(t *testing.T) {
-	for _, f := range faults {
-		t.Run(f.name, func(t *testing.T) {
-			t.Parallel()
-			w, c, p := f.world(t)
-			ctx, other := testContext(t), New(w.Client(t), "/b")
-			require.NoError(t, other.Set(ctx))
-			b := New(c, "/b")
-			before, after := begin(func() error { return b.Wait(ctx) }), begin(func() error { return b.Wait(ctx) })
-			f.hurt(w, p)
-			_, err := c.AwaitSession(ctx)
-			require.NoError(t, err)
-			require.NoError(t, c.Sync(ctx, "/"))
-			waiting(t, before)
-			waiting(t, after)
-			for {
-				_, err := other.Remove(ctx)
-				if err == nil {
-					break
-				}
-				require.ErrorIs(t, err, recipes.ErrUnknown)
+	t.Parallel()
+	together(t, faults, func(t *testing.T, f fault) {
+		w, c, p := f.world(t)
+		ctx, other := testContext(t), New(w.Client(t), "/b")
+		require.NoError(t, other.Set(ctx))
+		b := New(c, "/b")
+		before, after := begin(func() error { return b.Wait(ctx) }), begin(func() error { return b.Wait(ctx) })
+		f.hurt(w, p)
+		_, err := c.AwaitSession(ctx)
+		require.NoError(t, err)
+		require.NoError(t, c.Sync(ctx, "/"))
+		waiting(t, before)
+		waiting(t, after)
+		for {
+			_, err := other.Remove(ctx)
+			if err == nil {
+				break
 			}
-			require.NoError(t, <-before)
-			require.NoError(t, <-after)
-		})
-	}
+			require.ErrorIs(t, err, recipes.ErrUnknown)
+		}
+		require.NoError(t, <-before)
+		require.NoError(t, <-after)
+	})
 }

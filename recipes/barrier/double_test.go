@@ -82,6 +82,7 @@ func joined(t *testing.T, w *recipestest.World, raw *zk.Conn, n int) {
 }
 
 func TestDouble(t *testing.T) {
+	t.Parallel()
 	w := recipestest.Start(t)
 	ctx, raw := testContext(t), w.Raw(t)
 	for round := range 3 { // one after the other, by the same three
@@ -116,6 +117,7 @@ func TestDouble(t *testing.T) {
 }
 
 func TestDoubleRefuses(t *testing.T) {
+	t.Parallel()
 	w := recipestest.Start(t)
 	c := w.Client(t)
 	_, err := NewDouble(c, "/a/d", 0)
@@ -128,6 +130,7 @@ func TestDoubleRefuses(t *testing.T) {
 
 // Members count, wherever they come from; more than are needed may come.
 func TestDoubleLatecomer(t *testing.T) {
+	t.Parallel()
 	w := recipestest.Start(t)
 	ctx, raw := testContext(t), w.Raw(t)
 	d := newDouble(t, w.Client(t), 2)
@@ -148,6 +151,7 @@ func TestDoubleLatecomer(t *testing.T) {
 
 // Who gives up is not counted.
 func TestDoubleEnterCancelled(t *testing.T) {
+	t.Parallel()
 	w := recipestest.Start(t)
 	ctx, raw := testContext(t), w.Raw(t)
 	d := newDouble(t, w.Client(t), 2)
@@ -179,6 +183,7 @@ func TestDoubleEnterCancelled(t *testing.T) {
 
 // A "ready" that a crash has left behind opens nothing, also for members that come at the same time.
 func TestDoubleStaleReady(t *testing.T) {
+	t.Parallel()
 	w := recipestest.Start(t)
 	ctx, raw := testContext(t), w.Raw(t)
 	c := w.Client(t)
@@ -206,6 +211,7 @@ func TestDoubleStaleReady(t *testing.T) {
 
 // A member that dies inside does not hold up the others, whether it would have been the first or the last to leave.
 func TestDoubleMemberDies(t *testing.T) {
+	t.Parallel()
 	w := recipestest.Start(t)
 	ctx, raw := testContext(t), w.Raw(t)
 	for range 4 { // the names, and so the parts, are random
@@ -237,6 +243,7 @@ func TestDoubleMemberDies(t *testing.T) {
 }
 
 func TestDoubleLostReplies(t *testing.T) {
+	t.Parallel()
 	type drop func(p *servertest.Proxy, op int32)
 	reply, request := drop((*servertest.Proxy).DropReply), drop((*servertest.Proxy).DropRequest)
 	for name, d := range map[string]drop{"reply": reply, "request": request} {
@@ -269,41 +276,40 @@ func TestDoubleLostReplies(t *testing.T) {
 
 // Faults while somebody waits to enter, and while somebody waits to leave.
 func TestDoubleUnderFaults(t *testing.T) {
-	for _, f := range faults {
-		t.Run(f.name, func(t *testing.T) {
-			t.Parallel()
-			w, c, p := f.world(t)
-			ctx, raw := testContext(t), w.Raw(t)
-			here, there := newDouble(t, c, 2), newDouble(t, w.Client(t), 2)
-			in := enter(ctx, here)
+	t.Parallel()
+	together(t, faults, func(t *testing.T, f fault) {
+		w, c, p := f.world(t)
+		ctx, raw := testContext(t), w.Raw(t)
+		here, there := newDouble(t, c, 2), newDouble(t, w.Client(t), 2)
+		in := enter(ctx, here)
+		joined(t, w, raw, 1)
+		f.hurt(w, p)
+		if f.expires {
+			require.ErrorIs(t, (<-in).err, recipes.ErrSessionLost)
+			in = enter(ctx, here)
 			joined(t, w, raw, 1)
-			f.hurt(w, p)
-			if f.expires {
-				require.ErrorIs(t, (<-in).err, recipes.ErrSessionLost)
-				in = enter(ctx, here)
-				joined(t, w, raw, 1)
+		}
+		b := got(t, enter(ctx, there))
+		a := got(t, in)
+		leaving := begin(func() error { return a.Leave(ctx) })
+		f.hurt(w, p)
+		if f.expires {
+			require.NoError(t, b.Leave(ctx), "a session that has ended has left")
+			if err := <-leaving; err != nil { // unless its node was gone already
+				require.ErrorIs(t, err, recipes.ErrSessionLost)
 			}
-			b := got(t, enter(ctx, there))
-			a := got(t, in)
-			leaving := begin(func() error { return a.Leave(ctx) })
-			f.hurt(w, p)
-			if f.expires {
-				require.NoError(t, b.Leave(ctx), "a session that has ended has left")
-				if err := <-leaving; err != nil { // unless its node was gone already
-					require.ErrorIs(t, err, recipes.ErrSessionLost)
-				}
-			} else {
-				waiting(t, leaving)
-				require.NoError(t, b.Leave(ctx))
-				require.NoError(t, <-leaving)
-			}
-			recipestest.Eventually(t, func() bool { return len(nodes(t, w, raw)) == 0 }, "nothing is left behind")
-		})
-	}
+		} else {
+			waiting(t, leaving)
+			require.NoError(t, b.Leave(ctx))
+			require.NoError(t, <-leaving)
+		}
+		recipestest.Eventually(t, func() bool { return len(nodes(t, w, raw)) == 0 }, "nothing is left behind")
+	})
 }
 
 // In each round nobody begins before all are there, and nobody ends before all are done, whatever the network does.
 func TestDoubleRandomly(t *testing.T) {
+	t.Parallel()
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	w := recipestest.Start(t)
@@ -364,6 +370,7 @@ func TestDoubleRandomly(t *testing.T) {
 }
 
 func TestNotKazoo(t *testing.T) {
+	t.Parallel()
 	require.False(t, notKazoo(strings.Repeat("0f", 16)))
 	require.True(t, notKazoo("_c_5c2a4ae0-0000-4000-8000-000000000000-member"))
 	require.True(t, notKazoo("5c2a4ae0-0000-4000-8000-000000000000"))

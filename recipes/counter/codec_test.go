@@ -11,6 +11,7 @@ import (
 
 // The bytes are those that Curator and kazoo write.
 func TestCodecBytes(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		codec Codec
 		n     int64
@@ -36,6 +37,7 @@ func TestCodecBytes(t *testing.T) {
 }
 
 func TestCodecRefuses(t *testing.T) {
+	t.Parallel()
 	for _, n := range []int64{math.MaxInt32 + 1, math.MinInt32 - 1, math.MaxInt64} {
 		_, err := Curator32.Encode(n)
 		require.ErrorIs(t, err, ErrOverflow)
@@ -61,6 +63,7 @@ func TestCodecRefuses(t *testing.T) {
 
 // sum agrees with numbers that do not overflow.
 func TestSum(t *testing.T) {
+	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := rapid.Int64().Draw(t, "a"), rapid.Int64().Draw(t, "b")
 		got, err := sum(a, b)

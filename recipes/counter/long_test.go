@@ -14,6 +14,7 @@ import (
 )
 
 func TestLong(t *testing.T) {
+	t.Parallel()
 	w := recipestest.Start(t)
 	ctx, raw := testContext(t), w.Raw(t)
 	l := NewLong(w.Client(t), "/a/b/hits", LongOptions{})
@@ -46,6 +47,7 @@ func TestLong(t *testing.T) {
 }
 
 func TestLongConditions(t *testing.T) {
+	t.Parallel()
 	w := recipestest.Start(t)
 	ctx := testContext(t)
 	l := NewLong(w.Client(t), "/n", LongOptions{})
@@ -71,6 +73,7 @@ func TestLongConditions(t *testing.T) {
 }
 
 func TestLongRefuses(t *testing.T) {
+	t.Parallel()
 	w := recipestest.Start(t)
 	ctx, raw, c := testContext(t), w.Raw(t), w.Client(t)
 	l := NewLong(c, "/n", LongOptions{})
@@ -112,6 +115,7 @@ func TestLongRefuses(t *testing.T) {
 
 // Many add at the same time, each on a client of its own or not. Every number is reached exactly once.
 func TestLongCountsEachOnce(t *testing.T) {
+	t.Parallel()
 	for name, codec := range map[string]Codec{"Curator64": Curator64, "KazooText": KazooText} {
 		t.Run(name, func(t *testing.T) {
 			w := recipestest.Start(t)
@@ -156,6 +160,7 @@ func (m meddler) Encode(n int64) ([]byte, error) {
 }
 
 func TestLongContended(t *testing.T) {
+	t.Parallel()
 	w := recipestest.Start(t)
 	ctx, raw, c := testContext(t), w.Raw(t), w.Client(t)
 	held := false
@@ -204,6 +209,7 @@ func TestLongContended(t *testing.T) {
 
 // A node that somebody deletes begins again at 0, also in the middle of a change.
 func TestLongDeletedInBetween(t *testing.T) {
+	t.Parallel()
 	w := recipestest.Start(t)
 	ctx, raw := testContext(t), w.Raw(t)
 	once := true
@@ -223,6 +229,7 @@ func TestLongDeletedInBetween(t *testing.T) {
 
 // A mark that somebody else removes or writes is replaced, and costs a try.
 func TestLongWithoutItsMark(t *testing.T) {
+	t.Parallel()
 	w := recipestest.Start(t)
 	ctx, raw := testContext(t), w.Raw(t)
 	l := NewLong(w.Client(t), "/n", LongOptions{})

@@ -17,6 +17,7 @@ import (
 )
 
 func TestLongLostOnTheWay(t *testing.T) {
+	t.Parallel()
 	for name, drop := range map[string]func(*servertest.Proxy){
 		"reply":   func(p *servertest.Proxy) { p.DropReply(servertest.OpMulti) },
 		"request": func(p *servertest.Proxy) { p.DropRequest(servertest.OpMulti) },
@@ -57,14 +58,14 @@ func TestLongLostOnTheWay(t *testing.T) {
 func lostWithSession(t *testing.T, initial string, drop func(*servertest.Proxy), meanwhile func(w *recipestest.World, raw *zk.Conn)) (Result, error, string) {
 	w := recipestest.Start(t)
 	ctx, raw := testContext(t), w.Raw(t)
-	c, p := w.Faulty(t)
+	c, p, gate := gated(t, w)
 	l := NewLong(c, "/n", LongOptions{Codec: KazooText})
 	require.NoError(t, l.prepare(ctx)) // the mark
 	if initial != "" {
 		_, err := raw.Create(w.Abs("/n"), []byte(initial), 0, zk.WorldACL(zk.PermAll))
 		require.NoError(t, err)
 	}
-	p.Refuse(true) // only the connection that is there serves
+	gate.Lock() // only the connection that is there serves
 	states := c.States(ctx)
 	drop(p)
 	type outcome struct {
@@ -79,7 +80,7 @@ func lostWithSession(t *testing.T, initial string, drop func(*servertest.Proxy),
 	require.Equal(t, recipes.Suspended, <-states)
 	p.Expire()
 	meanwhile(w, raw)
-	p.Refuse(false)
+	gate.Unlock()
 	o := <-out
 	data, _, err := raw.Get(w.Abs("/n"))
 	if err != zk.ErrNoNode {
@@ -89,6 +90,7 @@ func lostWithSession(t *testing.T, initial string, drop func(*servertest.Proxy),
 }
 
 func TestLongLostWithTheSession(t *testing.T) {
+	t.Parallel()
 	reply := func(p *servertest.Proxy) { p.DropReply(servertest.OpMulti) }
 	request := func(p *servertest.Proxy) { p.DropRequest(servertest.OpMulti) }
 	nothing := func(*recipestest.World, *zk.Conn) {}
@@ -98,41 +100,41 @@ func TestLongLostWithTheSession(t *testing.T) {
 			require.NoError(t, err)
 		}
 	}
-	for _, c := range []struct {
-		name, initial string
-		drop          func(*servertest.Proxy)
-		meanwhile     func(*recipestest.World, *zk.Conn)
-		unknown       bool
-		value         string
-	}{
-		{"carried out", "5", reply, nothing, true, "6"},
-		{"carried out, changed again", "5", reply, set("50"), true, "50"},
-		{"not sent", "5", request, nothing, false, "6"},
-		{"not sent, changed by somebody else", "5", request, set("50"), false, "51"},
-		{"not sent, changed to the same by somebody else", "5", request, set("6"), true, "6"},
-		{"not sent, no node", "", request, nothing, true, ""},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			r, err, value := lostWithSession(t, c.initial, c.drop, c.meanwhile)
-			require.Equal(t, c.value, value)
-			if !c.unknown {
-				require.NoError(t, err)
-				require.Equal(t, value, fmt.Sprint(r.After))
-				return
-			}
-			var u *UnknownError
-			require.ErrorAs(t, err, &u)
-			require.ErrorIs(t, err, recipes.ErrUnknown)
-			require.EqualValues(t, u.Before+1, u.After)
-			_, again := u.Resolve(testContext(t))
-			require.ErrorIs(t, again, recipes.ErrUnknown, "nobody can tell, now or later")
-		})
+	type lost struct {
+		initial   string
+		drop      func(*servertest.Proxy)
+		meanwhile func(*recipestest.World, *zk.Conn)
+		unknown   bool
+		value     string
 	}
+	cases := map[string]lost{
+		"carried out":                        {"5", reply, nothing, true, "6"},
+		"carried out, changed again":         {"5", reply, set("50"), true, "50"},
+		"not sent":                           {"5", request, nothing, false, "6"},
+		"not sent, changed by somebody else": {"5", request, set("50"), false, "51"},
+		"not sent, changed to the same by somebody else": {"5", request, set("6"), true, "6"},
+		"not sent, no node": {"", request, nothing, true, ""},
+	}
+	together(t, cases, func(t *testing.T, c lost) {
+		r, err, value := lostWithSession(t, c.initial, c.drop, c.meanwhile)
+		require.Equal(t, c.value, value)
+		if !c.unknown {
+			require.NoError(t, err)
+			require.Equal(t, value, fmt.Sprint(r.After))
+			return
+		}
+		var u *UnknownError
+		require.ErrorAs(t, err, &u)
+		require.ErrorIs(t, err, recipes.ErrUnknown)
+		require.EqualValues(t, u.Before+1, u.After)
+		_, again := u.Resolve(testContext(t))
+		require.ErrorIs(t, again, recipes.ErrUnknown, "nobody can tell, now or later")
+	})
 }
 
 // A context that ends before the answer leaves a change that can be resolved later.
 func TestLongResolve(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		drop func(*servertest.Proxy)
 		done bool
@@ -144,11 +146,11 @@ func TestLongResolve(t *testing.T) {
 			t.Run(name+", "+first, func(t *testing.T) {
 				t.Parallel()
 				w := recipestest.Start(t)
-				client, p := w.Faulty(t)
+				client, p, gate := gated(t, w)
 				l := NewLong(client, "/n", LongOptions{})
 				_, err := l.Add(testContext(t), 1)
 				require.NoError(t, err)
-				p.Refuse(true)
+				gate.Lock()
 				states := client.States(testContext(t))
 				c.drop(p)
 				ctx, cancel := context.WithCancelCause(testContext(t))
@@ -163,7 +165,7 @@ func TestLongResolve(t *testing.T) {
 				require.Contains(t, err.Error(), "from 1 to 2")
 				_, err = u.Resolve(ctx)
 				require.ErrorIs(t, err, zk.ErrNothing)
-				p.Refuse(false)
+				gate.Unlock()
 				want := int64(1)
 				if c.done {
 					want++
@@ -187,6 +189,7 @@ func TestLongResolve(t *testing.T) {
 
 // A request that is held up on the way, and given up, may not be carried out after it was declared dead.
 func TestLongHeldUp(t *testing.T) {
+	t.Parallel()
 	w := recipestest.Start(t)
 	c, p := w.Faulty(t)
 	l := NewLong(c, "/n", LongOptions{})
@@ -231,50 +234,49 @@ func TestLongHeldUp(t *testing.T) {
 
 // Whatever happens, what was counted is what was reported.
 func TestLongUnderFaults(t *testing.T) {
-	for _, f := range faults {
-		t.Run(f.name, func(t *testing.T) {
-			t.Parallel()
-			w, c, p := f.world(t)
-			ctx := testContext(t)
-			l := NewLong(c, "/n", LongOptions{})
-			_, err := l.Add(ctx, 1)
-			require.NoError(t, err)
-			counted, unknown, id := int64(1), int64(0), c.Session().ID()
-			finished := make(chan struct{})
-			halfway := make(chan struct{})
-			go func() {
-				defer close(finished)
-				for i := range 40 {
-					if i == 10 {
-						close(halfway)
-					}
-					var u *UnknownError
-					_, err := l.Add(ctx, 1)
-					switch {
-					case err == nil:
-						counted++
-					case errors.As(err, &u) && c.Session().ID() != id: // on a slow machine it may end by itself
-						unknown++
-					default:
-						t.Errorf("change %d: %v", i, err)
-						return
-					}
+	t.Parallel()
+	together(t, faults, func(t *testing.T, f fault) {
+		w, c, p := f.world(t)
+		ctx := testContext(t)
+		l := NewLong(c, "/n", LongOptions{})
+		_, err := l.Add(ctx, 1)
+		require.NoError(t, err)
+		counted, unknown, id := int64(1), int64(0), c.Session().ID()
+		finished := make(chan struct{})
+		halfway := make(chan struct{})
+		go func() {
+			defer close(finished)
+			for i := range 40 {
+				if i == 10 {
+					close(halfway)
 				}
-			}()
-			<-halfway
-			f.hurt(w, p)
-			<-finished
-			require.NoError(t, c.Sync(ctx, "/n"))
-			n, err := l.Get(ctx)
-			require.NoError(t, err)
-			require.GreaterOrEqual(t, n, counted)
-			require.LessOrEqual(t, n, counted+unknown)
-		})
-	}
+				var u *UnknownError
+				_, err := l.Add(ctx, 1)
+				switch {
+				case err == nil:
+					counted++
+				case errors.As(err, &u) && c.Session().ID() != id: // on a slow machine it may end by itself
+					unknown++
+				default:
+					t.Errorf("change %d: %v", i, err)
+					return
+				}
+			}
+		}()
+		<-halfway
+		f.hurt(w, p)
+		<-finished
+		require.NoError(t, c.Sync(ctx, "/n"))
+		n, err := l.Get(ctx)
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, n, counted)
+		require.LessOrEqual(t, n, counted+unknown)
+	})
 }
 
 // Random faults against several who count.
 func TestLongRandomly(t *testing.T) {
+	t.Parallel()
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))

@@ -30,6 +30,7 @@ func holds(t *testing.T, v *Value, want string) {
 }
 
 func TestValue(t *testing.T) {
+	t.Parallel()
 	w := recipestest.Start(t)
 	ctx := testContext(t)
 	a := newValue(t, w.Client(t), "/a/v", "first")
@@ -47,6 +48,7 @@ func TestValue(t *testing.T) {
 }
 
 func TestValueTrySet(t *testing.T) {
+	t.Parallel()
 	w := recipestest.Start(t)
 	ctx, raw := testContext(t), w.Raw(t)
 	v := newValue(t, w.Client(t), "/v", "0")
@@ -72,6 +74,7 @@ func TestValueTrySet(t *testing.T) {
 
 // A node that is made anew has the same versions again, and is another one.
 func TestValueDeletedAndMade(t *testing.T) {
+	t.Parallel()
 	w := recipestest.Start(t)
 	ctx, raw := testContext(t), w.Raw(t)
 	v := newValue(t, w.Client(t), "/v", "old")
@@ -99,6 +102,7 @@ func TestValueDeletedAndMade(t *testing.T) {
 }
 
 func TestValueRefuses(t *testing.T) {
+	t.Parallel()
 	w := recipestest.Start(t)
 	c := w.Client(t)
 	_, err := NewValue(testContext(t), c, "v", nil)
@@ -122,6 +126,7 @@ func TestValueRefuses(t *testing.T) {
 
 // Changes come in order, the last one always, and end with Close.
 func TestValueChanges(t *testing.T) {
+	t.Parallel()
 	w := recipestest.Start(t)
 	ctx, raw := testContext(t), w.Raw(t)
 	v := newValue(t, w.Client(t), "/v", "")
@@ -157,11 +162,12 @@ func TestValueChanges(t *testing.T) {
 
 // Without a connection the last value is there, and grows old.
 func TestValueDisconnected(t *testing.T) {
+	t.Parallel()
 	w := recipestest.Start(t)
 	raw := w.Raw(t)
-	c, p := w.Faulty(t)
+	c, p, gate := gated(t, w)
 	v := newValue(t, c, "/v", "known")
-	p.Refuse(true)
+	gate.Lock()
 	p.Cut()
 	recipestest.Eventually(t, func() bool { return v.Age() > 0 }, "the value is doubted")
 	age := v.Age()
@@ -169,11 +175,12 @@ func TestValueDisconnected(t *testing.T) {
 	require.Equal(t, "known", string(v.Get().Data))
 	_, err := raw.Set(w.Abs("/v"), []byte("new"), -1)
 	require.NoError(t, err)
-	p.Refuse(false)
+	gate.Unlock()
 	holds(t, v, "new")
 }
 
 func TestValueLostReplies(t *testing.T) {
+	t.Parallel()
 	w := recipestest.Start(t)
 	ctx := testContext(t)
 	c, p := w.Faulty(t)
@@ -195,38 +202,37 @@ func TestValueLostReplies(t *testing.T) {
 
 // The value is followed through everything, and never goes back.
 func TestValueUnderFaults(t *testing.T) {
-	for _, f := range faults {
-		t.Run(f.name, func(t *testing.T) {
-			t.Parallel()
-			w, c, p := f.world(t)
-			ctx, raw := testContext(t), w.Raw(t)
-			v := newValue(t, c, "/v", "0")
-			changes := v.Changes(ctx)
-			set := func(i int) {
-				recipestest.Eventually(t, func() bool {
-					_, err := raw.Set(w.Abs("/v"), []byte(strconv.Itoa(i)), -1)
-					return err == nil
-				}, "the value is set")
+	t.Parallel()
+	together(t, faults, func(t *testing.T, f fault) {
+		w, c, p := f.world(t)
+		ctx, raw := testContext(t), w.Raw(t)
+		v := newValue(t, c, "/v", "0")
+		changes := v.Changes(ctx)
+		set := func(i int) {
+			recipestest.Eventually(t, func() bool {
+				_, err := raw.Set(w.Abs("/v"), []byte(strconv.Itoa(i)), -1)
+				return err == nil
+			}, "the value is set")
+		}
+		set(1)
+		f.hurt(w, p)
+		set(2)
+		holds(t, v, "2")
+		set(3)
+		for last := int64(0); ; {
+			at := <-changes
+			require.Greater(t, at.Zxid, last)
+			require.False(t, at.Gone)
+			last = at.Zxid
+			if string(at.Data) == "3" {
+				break
 			}
-			set(1)
-			f.hurt(w, p)
-			set(2)
-			holds(t, v, "2")
-			set(3)
-			for last := int64(0); ; {
-				at := <-changes
-				require.Greater(t, at.Zxid, last)
-				require.False(t, at.Gone)
-				last = at.Zxid
-				if string(at.Data) == "3" {
-					break
-				}
-			}
-		})
-	}
+		}
+	})
 }
 
 func TestCount(t *testing.T) {
+	t.Parallel()
 	w := recipestest.Start(t)
 	ctx, raw, c := testContext(t), w.Raw(t), w.Client(t)
 	n, err := NewCount(ctx, c, "/n", -2)
