@@ -23,7 +23,7 @@ const memberWaitMax = 30 * time.Second
 // loneMember is the network side of a member, with nobody who steps.
 func loneMember(t *testing.T) (*member, *observer.ObservedLogs) {
 	core, logs := observer.New(zap.InfoLevel)
-	s := &Server{log: zap.New(core), clock: newClock(), quit: make(chan struct{})}
+	s := &Server{log: zap.New(core), clock: newClock(nil), quit: make(chan struct{})}
 	s.steps.init()
 	s.steps.end()
 	m := &member{s: s, id: 1, limits: memberLimits{dial: memberWaitMax, write: memberWaitMax, quiet: memberWaitMax}}

@@ -36,8 +36,7 @@ func (m *member) dial(ctx context.Context, addrs []string, to zxid.ServerID, pur
 }
 
 func (m *member) dialOne(ctx context.Context, addr string, to zxid.ServerID, purpose peer.Purpose) (net.Conn, error) {
-	d := net.Dialer{Timeout: m.limits.dial, KeepAlive: -1}
-	raw, err := d.DialContext(ctx, "tcp", addr)
+	raw, err := m.dialRaw(ctx, addr, to)
 	if err != nil {
 		return nil, err
 	}
@@ -55,6 +54,14 @@ func (m *member) dialOne(ctx context.Context, addr string, to zxid.ServerID, pur
 	}
 	_ = raw.SetDeadline(time.Time{})
 	return nc, nil
+}
+
+func (m *member) dialRaw(ctx context.Context, addr string, to zxid.ServerID) (net.Conn, error) {
+	if m.s.dialMember != nil {
+		return m.s.dialMember(ctx, to, addr)
+	}
+	d := net.Dialer{Timeout: m.limits.dial, KeepAlive: -1}
+	return d.DialContext(ctx, "tcp", addr)
 }
 
 func (m *member) hello(to zxid.ServerID, purpose peer.Purpose) peer.Hello {

@@ -64,6 +64,11 @@ type Options struct {
 	// Rand spreads the snapshots of a server over time, so that many servers do not take theirs together. Nil takes one
 	// with a random seed; a run that is to be repeated needs its own.
 	Rand *rand.Rand
+	// DialMember connects to an address of another member of the ensemble, before anything is said or encrypted; nil for TCP.
+	// It is called from several goroutines.
+	DialMember func(ctx context.Context, to zxid.ServerID, addr string) (net.Conn, error)
+	// Control lets a test move the time of the server and end sessions; nil for a server that is none of a test.
+	Control *Control
 }
 
 // Server is one ZooKeeper server: standalone, or a member of an ensemble. It is made by New.
@@ -82,7 +87,9 @@ type Server struct {
 	replica    *replica.Replica
 	listener   *net.TCPListener // nil when no client port is configured
 	member     *member          // nil for a standalone server
-	admin      *adminServer     // nil if there is none
+	// dialMember is that of Options.
+	dialMember func(ctx context.Context, to zxid.ServerID, addr string) (net.Conn, error)
+	admin      *adminServer // nil if there is none
 	// adminTLS gives the admin server its keys, as a configuration for servers; nil if there are none. It is asked at the
 	// start and at each handshake, so that new files can be taken up.
 	// Of what it returns, ClientAuth, NextProtos and GetConfigForClient do not count: the admin server sets its own.
@@ -136,8 +143,9 @@ const (
 // The server owns both until Close or Shutdown. Errors match [*StartError].
 func New(cfg *conf.Config, opts Options) (*Server, error) {
 	s := &Server{
-		cfg: cfg, log: opts.Log, clock: newClock(), untouchedBytes: opts.UntouchedBytes, reload: opts.Reload,
-		draining: make(chan struct{}), quit: make(chan struct{}), failed: make(chan struct{}), done: make(chan struct{}),
+		cfg: cfg, log: opts.Log, clock: newClock(opts.Control), untouchedBytes: opts.UntouchedBytes, reload: opts.Reload,
+		dialMember: opts.DialMember,
+		draining:   make(chan struct{}), quit: make(chan struct{}), failed: make(chan struct{}), done: make(chan struct{}),
 	}
 	if s.log == nil {
 		s.log = zap.NewNop()
@@ -170,6 +178,9 @@ func New(cfg *conf.Config, opts Options) (*Server, error) {
 	s.listenAdmin()
 	if err := s.listenMetrics(); err != nil {
 		return nil, errors.Join(err, s.Close())
+	}
+	if opts.Control != nil {
+		opts.Control.server.Store(s)
 	}
 	return s, nil
 }

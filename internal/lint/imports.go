@@ -47,7 +47,7 @@ var table = map[string]rule{
 		tests: "server/client server/servertest internal/certs/certstest integration/opsrecord",
 	},
 	"server/client":       {code: "wire jute zab/zxid internal/sasl", tests: "server/servertest server conf"},
-	"server/servertest":   {code: "server conf server/client internal/storage/vfs", tests: "wire jute zab/zxid"},
+	"server/servertest":   {code: "server conf server/client wire jute zab/zxid internal/storage/vfs"},
 	"cmd/zabra":           {code: "server conf server/admin server/client zab/zxid internal/sim internal/tools internal/entrypoint internal/bench internal/cli internal/logfile", tests: "..."},
 	"internal/sim":        {code: "server/replica internal/storage internal/storage/vfs zab zab/zxid zab/ensemble znode session wire jute"},
 	"internal/cli":        {code: "wire jute zab/zxid server/client conf internal/certs internal/sasl", tests: "server/servertest"},
@@ -56,6 +56,7 @@ var table = map[string]rule{
 	"internal/tools":      {code: "internal/storage internal/storage/vfs server/replica znode wire jute zab zab/zxid"},
 	"internal/entrypoint": {tests: "conf"},
 	"recipes":             {tests: "recipes/recipestest server/servertest"},
+	"recipes/recipestest": {code: "recipes server/servertest"},
 	seeded:                {},
 }
 

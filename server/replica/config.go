@@ -102,4 +102,7 @@ func (c *Config) setDefaults() {
 type Now struct {
 	// MonoMs is a monotonic clock in milliseconds, WallMs the time of day in milliseconds since 1970.
 	MonoMs, WallMs int64
+	// AheadMs is by how much a test has moved both ahead. The core goes by MonoMs without it: what the members of an ensemble owe
+	// each other takes its time.
+	AheadMs int64
 }

@@ -169,11 +169,15 @@ func (c *Conn) answerConnect(resp wire.ConnectResponse) {
 // expireSessions proposes the end of sessions that were silent for too long.
 func (r *Replica) expireSessions() {
 	for _, h := range r.tracker.Advance(r.now.MonoMs) {
-		h.SetClosing()
-		r.counters.expired.Add(1)
-		r.log.Info(fmt.Sprintf("Expiring session %v, timeout of %dms exceeded", h.ID(), h.Timeout()))
-		r.proposeClose(h.ID(), 0, zab.Origin{})
+		r.expire(h)
 	}
+}
+
+func (r *Replica) expire(h *session.Handle) {
+	h.SetClosing()
+	r.counters.expired.Add(1)
+	r.log.Info(fmt.Sprintf("Expiring session %v, timeout of %dms exceeded", h.ID(), h.Timeout()))
+	r.proposeClose(h.ID(), 0, zab.Origin{})
 }
 
 // closeOrphans ends, with ordinary transactions, sessions that own ephemeral nodes but do not exist. Such nodes come from

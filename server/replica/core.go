@@ -24,13 +24,13 @@ func newCore(cfg *Config, rec *Recovered, now Now) broadcast {
 		return zab.NewFixedEpoch(zab.Config{LastZxid: rec.LastZxid})
 	}
 	core := *cfg.Ensemble
-	core.LastZxid, core.NowMs = rec.LastZxid, now.MonoMs
+	core.LastZxid, core.NowMs = rec.LastZxid, now.MonoMs-now.AheadMs
 	return zab.New(core)
 }
 
 // feed steps the core with something that happens now.
 func (r *Replica) feed(in zab.Input) {
-	in.NowMs = r.now.MonoMs
+	in.NowMs = r.now.MonoMs - r.now.AheadMs
 	r.core.Step(in)
 }
 

@@ -292,6 +292,9 @@ func (r *Replica) connOf(o zab.Origin) *Conn {
 // time passes.
 func (r *Replica) wakeAtMs() int64 {
 	at := r.core.WakeAtMs()
+	if at != 0 {
+		at += r.now.AheadMs
+	}
 	if !r.term.leading {
 		return at
 	}

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"sync"
 	"testing"
-	"time"
 
 	"zabra/server"
 	"zabra/server/client"
@@ -21,6 +20,7 @@ type Ensemble struct {
 	servers []*Server // by id, from 1
 	quorum  []string  // addresses of the quorum ports, by id
 	elect   []string  // and of the election ports
+	net     peerNet
 }
 
 // ensembleDefaults are the limits of a test's ensemble, in ticks. A short syncLimit makes for short tests of silence.
@@ -33,9 +33,11 @@ func WithObservers(n int) Option { return func(s *Server) { s.observers = n } }
 // of them. If that fails, so does the test.
 func StartEnsemble(t testing.TB, n int, opts ...Option) *Ensemble {
 	t.Helper()
-	e := &Ensemble{t: t}
-	for range n {
-		e.servers = append(e.servers, newServer(t, append(append([]Option{}, ensembleDefaults...), opts...)))
+	e := &Ensemble{t: t, net: peerNet{groups: make(map[int]int)}}
+	for id := 1; id <= n; id++ {
+		s := newServer(t, append(append([]Option{}, ensembleDefaults...), opts...))
+		s.ensemble, s.id = e, id
+		e.servers = append(e.servers, s)
 	}
 	lines := e.lines()
 	for i, s := range e.servers {
@@ -190,17 +192,7 @@ func (e *Ensemble) Digest(id int) uint64 { return e.Server(id).running.Digest() 
 
 func (e *Ensemble) await(what string, cond func() bool) {
 	e.t.Helper()
-	for deadline := time.Now().Add(waitMax); !cond(); {
-		if time.Now().After(deadline) {
-			for i, s := range e.servers {
-				if s.running != nil {
-					e.t.Logf("servertest: server %d: %+v", i+1, s.running.Stats())
-				}
-			}
-			e.t.Fatalf("servertest: it took too long until %s", what)
-		}
-		time.Sleep(time.Millisecond) // between two looks at a condition that nothing else tells
-	}
+	await(e.t, e.servers, what, cond)
 }
 
 // Ports for servers that must know each other's before they start are taken from below the range that the system gives

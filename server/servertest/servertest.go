@@ -77,6 +77,10 @@ type Server struct {
 	config  [][2]string
 	dataDir string
 	log     *zap.Logger
+	control *server.Control
+	// ensemble is what the server is a member of, with the number id; nil for none.
+	ensemble *Ensemble
+	id       int
 	// observers is how many members of an ensemble have no vote.
 	observers int
 	addr      string // fixed by the first start
@@ -99,7 +103,7 @@ func Start(t testing.TB, opts ...Option) *Server {
 // newServer prepares a server, and its end with the test.
 func newServer(t testing.TB, opts []Option) *Server {
 	t.Helper()
-	s := &Server{t: t, config: slices.Clone(defaults), dataDir: filepath.Join(t.TempDir(), "data")}
+	s := &Server{t: t, config: slices.Clone(defaults), dataDir: filepath.Join(t.TempDir(), "data"), control: new(server.Control)}
 	for _, opt := range opts {
 		opt(s)
 	}
@@ -196,7 +200,11 @@ func (s *Server) launch() {
 		s.t.Fatalf("servertest: configuration: %v", err)
 	}
 	disk := newMortalDisk()
-	srv, err := server.New(cfg, server.Options{Log: s.log, FS: disk, Version: "test", Built: built})
+	opts := server.Options{Log: s.log, FS: disk, Version: "test", Built: built, Control: s.control}
+	if s.ensemble != nil {
+		opts.DialMember = s.ensemble.net.dialFrom(s.id)
+	}
+	srv, err := server.New(cfg, opts)
 	if err != nil {
 		s.t.Fatalf("servertest: start: %v", err)
 	}
@@ -279,6 +287,22 @@ func (s *Server) awaitServing() {
 		}
 		if err != nil && !errors.As(err, &op) || time.Now().After(deadline) {
 			s.t.Fatalf("servertest: the server does not answer: %q, %v", answer, err)
+		}
+		time.Sleep(time.Millisecond) // between two looks at a condition that nothing else tells
+	}
+}
+
+// await waits for a condition that concerns some servers. If it does not come to be, the test fails and tells their states.
+func await(t testing.TB, servers []*Server, what string, cond func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(waitMax); !cond(); {
+		if time.Now().After(deadline) {
+			for i, s := range servers {
+				if s.running != nil {
+					t.Logf("servertest: server %d: %+v", i+1, s.running.Stats())
+				}
+			}
+			t.Fatalf("servertest: it took too long until %s", what)
 		}
 		time.Sleep(time.Millisecond) // between two looks at a condition that nothing else tells
 	}
