@@ -57,6 +57,9 @@ var table = map[string]rule{
 	"internal/entrypoint": {tests: "conf"},
 	"recipes":             {tests: "recipes/recipestest server/servertest"},
 	"recipes/recipestest": {code: "recipes server/servertest"},
+	"recipes/barrier":     {code: "recipes", tests: "recipes/recipestest server/servertest"},
+	"recipes/counter":     {code: "recipes", tests: "recipes/recipestest server/servertest"},
+	"recipes/schema":      {code: "recipes", tests: "recipes/recipestest"},
 	seeded:                {},
 }
 

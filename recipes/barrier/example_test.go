@@ -3,12 +3,8 @@ package barrier_test
 import (
 	"context"
 	"fmt"
-	"log"
-	"os"
-	"slices"
 	"sync"
 	"sync/atomic"
-	"testing"
 
 	"zabra/recipes"
 	"zabra/recipes/barrier"
@@ -16,13 +12,13 @@ import (
 )
 
 func ExampleDouble() {
-	client, done := connect() // recipes.Connect(ctx, servers, recipes.Options{})
-	defer done()
+	client := connect()
+	defer client.Close()
 	ctx := context.Background()
 
 	meeting, err := barrier.NewDouble(client, "/app/meeting", 3)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	var all sync.WaitGroup
 	var here, finished atomic.Int32
@@ -31,12 +27,12 @@ func ExampleDouble() {
 			here.Add(1)
 			member, err := meeting.Enter(ctx)
 			if err != nil {
-				log.Fatal(err)
+				panic(err)
 			}
 			fmt.Println(here.Load(), "are here")
 			finished.Add(1)
 			if err := member.Leave(ctx); err != nil {
-				log.Fatal(err)
+				panic(err)
 			}
 			fmt.Println(finished.Load(), "have finished")
 		})
@@ -52,13 +48,13 @@ func ExampleDouble() {
 }
 
 func ExampleBarrier() {
-	client, done := connect()
-	defer done()
+	client := connect()
+	defer client.Close()
 	ctx := context.Background()
 
 	maintenance := barrier.New(client, "/app/maintenance")
 	if err := maintenance.Set(ctx); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	worked := make(chan error)
 	go func() { // elsewhere
@@ -68,47 +64,21 @@ func ExampleBarrier() {
 	}()
 	fmt.Println("closed")
 	if _, err := maintenance.Remove(ctx); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	if err := <-worked; err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	// Output:
 	// closed
 	// open again
 }
 
-// connect stands for recipes.Connect, with a server that is there for the example only.
-func connect() (*recipes.Client, func()) {
-	tb := &example{}
-	w := recipestest.Start(tb)
-	return w.Client(tb), tb.end
-}
-
-// example is a test that is none: it ends with its function.
-type example struct {
-	testing.TB
-	cleanups []func()
-}
-
-func (e *example) Helper()          {}
-func (e *example) Cleanup(f func()) { e.cleanups = append(e.cleanups, f) }
-func (e *example) Fatalf(format string, args ...any) {
-	panic(fmt.Sprintf(format, args...))
-}
-func (e *example) Errorf(format string, args ...any) { e.Fatalf(format, args...) }
-
-func (e *example) TempDir() string {
-	dir, err := os.MkdirTemp("", "example")
+// connect connects to a server that is there for the examples only, in a namespace of its own.
+func connect() *recipes.Client {
+	client, err := recipes.Connect(context.Background(), recipestest.Servers(), recipes.Options{Namespace: "/barrier"})
 	if err != nil {
 		panic(err)
 	}
-	e.Cleanup(func() { os.RemoveAll(dir) })
-	return dir
-}
-
-func (e *example) end() {
-	for _, f := range slices.Backward(e.cleanups) {
-		f()
-	}
+	return client
 }

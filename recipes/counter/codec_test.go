@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
+
+	_ "zabra/internal/seeded"
 )
 
 // The bytes are those that Curator and kazoo write.

@@ -3,10 +3,6 @@ package counter_test
 import (
 	"context"
 	"fmt"
-	"log"
-	"os"
-	"slices"
-	"testing"
 
 	"zabra/recipes"
 	"zabra/recipes/counter"
@@ -14,8 +10,8 @@ import (
 )
 
 func ExampleLong() {
-	client, done := connect() // recipes.Connect(ctx, servers, recipes.Options{})
-	defer done()
+	client := connect()
+	defer client.Close()
 	ctx := context.Background()
 
 	visits := counter.NewLong(client, "/app/visits", counter.LongOptions{})
@@ -23,7 +19,7 @@ func ExampleLong() {
 	for range 2 {
 		r, err := visits.Add(ctx, 5)
 		if err != nil {
-			log.Fatal(err)
+			panic(err)
 		}
 		fmt.Println(r.Before, "became", r.After)
 	}
@@ -33,54 +29,28 @@ func ExampleLong() {
 }
 
 func ExampleCount() {
-	client, done := connect()
-	defer done()
+	client := connect()
+	defer client.Close()
 	ctx := context.Background()
 
 	limit, err := counter.NewCount(ctx, client, "/app/limit", 100)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	defer limit.Close()
 	changes := limit.Changes(ctx)
 	if _, _, err := limit.TrySet(ctx, limit.Get(), 150); err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	fmt.Println((<-changes).Count)
 	// Output: 150
 }
 
-// connect stands for recipes.Connect, with a server that is there for the example only.
-func connect() (*recipes.Client, func()) {
-	tb := &example{}
-	w := recipestest.Start(tb)
-	return w.Client(tb), tb.end
-}
-
-// example is a test that is none: it ends with its function.
-type example struct {
-	testing.TB
-	cleanups []func()
-}
-
-func (e *example) Helper()          {}
-func (e *example) Cleanup(f func()) { e.cleanups = append(e.cleanups, f) }
-func (e *example) Fatalf(format string, args ...any) {
-	panic(fmt.Sprintf(format, args...))
-}
-func (e *example) Errorf(format string, args ...any) { e.Fatalf(format, args...) }
-
-func (e *example) TempDir() string {
-	dir, err := os.MkdirTemp("", "example")
+// connect connects to a server that is there for the examples only, in a namespace of its own.
+func connect() *recipes.Client {
+	client, err := recipes.Connect(context.Background(), recipestest.Servers(), recipes.Options{Namespace: "/counter"})
 	if err != nil {
 		panic(err)
 	}
-	e.Cleanup(func() { os.RemoveAll(dir) })
-	return dir
-}
-
-func (e *example) end() {
-	for _, f := range slices.Backward(e.cleanups) {
-		f()
-	}
+	return client
 }

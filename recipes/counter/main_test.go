@@ -7,14 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"zabra/recipes"
 	"zabra/recipes/recipestest"
 	"zabra/server/servertest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { recipestest.Main(m) }
 
 // waitMax bounds everything that is waited for. It is far above what is ever needed.
 const waitMax = 60 * time.Second

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log"
 
 	"zabra/recipes/schema"
 )
@@ -23,7 +22,7 @@ func Example() {
 		schema.Rule{Name: "workers", Path: "/app/workers/*", Doc: "who is at work", Ephemeral: schema.Must},
 	)
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	// schema.Wrap(client, s) is a client that makes these checks before it sends anything.
 	fmt.Println(s.CheckSet("/app/settings/limit", []byte("150")))
