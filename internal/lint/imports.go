@@ -66,6 +66,9 @@ var table = map[string]rule{
 	"recipes/config":      {code: "recipes recipes/cache", tests: "recipes/recipestest server/servertest"},
 	"recipes/discovery":   {code: "recipes", tests: "recipes/recipestest server/servertest"},
 	"recipes/queue":       {code: "recipes", tests: "recipes/recipestest server/servertest"},
+	"recipes/barrier":     {code: "recipes", tests: "recipes/recipestest server/servertest"},
+	"recipes/counter":     {code: "recipes", tests: "recipes/recipestest server/servertest"},
+	"recipes/schema":      {code: "recipes", tests: "recipes/recipestest"},
 	seeded:                {},
 }
 
