@@ -1,6 +1,7 @@
 package recipes
 
 import (
+	"bytes"
 	"encoding/binary"
 	"net"
 	"sync"
@@ -18,7 +19,23 @@ type lease struct {
 		timeout time.Duration
 		until   time.Time
 		resumed bool // there was a handshake of this session before
+		// told is the last zxid of a reply on a connection on which all watches of the session stood: every earlier change to
+		// what is watched has been told.
+		told int64
 	}
+}
+
+// tell takes over the zxid of a reply on a connection on which all watches stand.
+func (l *lease) tell(zxid int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.told = max(l.mu.told, zxid)
+}
+
+func (l *lease) told() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mu.told
 }
 
 // prove extends the lease for a request that was sent then.
@@ -60,6 +77,11 @@ func (l *lease) timeout() time.Duration {
 const (
 	xidNotification = -1
 	opSetWatches    = 101
+	// Where a setWatches frame has its xid, its operation, and the zxid since which changes are to be told.
+	xidAt, opAt, relativeZxidAt = 4, 8, 12
+	// setWatchesBytesMax is the size of a frame from which on package zk may split the watches into several, with room to spare:
+	// it does so at 128 KiB.
+	setWatchesBytesMax = 64 << 10
 	// watchesWaitMax is how long replies wait on a new connection for package zk to set its watches again. If it has some,
 	// it does so within moments; if it has none, this is what the first reply is late.
 	watchesWaitMax = 50 * time.Millisecond
@@ -85,13 +107,17 @@ type watchedConn struct {
 		lease   *lease        // nil before the handshake
 		begun   bool          // the handshake's answer has been seen
 		hold    chan struct{} // closed when replies may pass; nil if they may anyway
+		// standing tells that the server has all watches of the session, setting the xid of the setWatches that sees to it.
+		standing bool
+		setting  int32
 	}
 }
 
-// Write notes when it began: the server cannot have had the request earlier.
+// Write notes when it began: the server cannot have had the request earlier. Package zk writes each request at once.
 func (c *watchedConn) Write(p []byte) (int, error) {
 	now := time.Now()
 	c.mu.Lock()
+	p = c.rewatchLocked(p)
 	c.mu.out.feed(p, func(head []byte) {
 		c.mu.sent = append(c.mu.sent, now)
 		if c.mu.hold != nil && len(head) >= 8 && binary.BigEndian.Uint32(head[4:]) == opSetWatches {
@@ -101,6 +127,22 @@ func (c *watchedConn) Write(p []byte) (int, error) {
 	})
 	c.mu.Unlock()
 	return c.Conn.Write(p)
+}
+
+// rewatchLocked corrects since when package zk wants to be told of changes when it sets its watches again. It takes the zxid of
+// the last reply. If the connection before this one broke after such a reply, but before its own watches were set, changes
+// from before that reply would never be told. An earlier zxid does no harm: at most a change is told that is known.
+func (c *watchedConn) rewatchLocked(p []byte) []byte {
+	if c.mu.lease == nil || len(p) < relativeZxidAt+8 || binary.BigEndian.Uint32(p[opAt:]) != opSetWatches {
+		return p
+	}
+	if len(p) < setWatchesBytesMax { // of several, all but the last are longer
+		c.mu.setting = int32(binary.BigEndian.Uint32(p[xidAt:]))
+	}
+	p = bytes.Clone(p)
+	since := min(int64(binary.BigEndian.Uint64(p[relativeZxidAt:])), c.mu.lease.told())
+	binary.BigEndian.PutUint64(p[relativeZxidAt:], uint64(since))
+	return p
 }
 
 // Read holds replies back on a connection that goes on with a session, until package zk has begun to set its watches again.
@@ -143,14 +185,32 @@ func (c *watchedConn) receivedLocked(head []byte) {
 	case c.mu.begun:
 		if c.mu.lease != nil {
 			c.mu.lease.prove(sent)
+			c.learnLocked(head)
 		}
 	case len(head) == headBytes:
 		c.mu.begun = true
 		timeout := time.Duration(int32(binary.BigEndian.Uint32(head[4:]))) * time.Millisecond
 		c.mu.lease = c.handshake(int64(binary.BigEndian.Uint64(head[8:])), timeout, sent)
-		if c.mu.lease != nil && c.mu.lease.resumed() && c.watching != nil && c.watching() {
+		if c.mu.lease != nil {
+			c.mu.standing = !c.mu.lease.resumed() // a new session has no watches
+		}
+		if c.mu.lease != nil && !c.mu.standing && c.watching != nil && c.watching() {
 			c.mu.hold = make(chan struct{})
 		}
+	}
+}
+
+// learnLocked takes the zxid of a reply over, if the watches that it may be older than stand.
+func (c *watchedConn) learnLocked(head []byte) {
+	if len(head) < headBytes {
+		return
+	}
+	xid, zxid := int32(binary.BigEndian.Uint32(head)), int64(binary.BigEndian.Uint64(head[4:]))
+	if c.mu.setting != 0 && xid == c.mu.setting {
+		c.mu.standing = true
+	}
+	if c.mu.standing && xid >= 0 {
+		c.mu.lease.tell(zxid)
 	}
 }
 

@@ -2,6 +2,7 @@ package recipes
 
 import (
 	"encoding/binary"
+	"io"
 	"math/rand/v2"
 	"net"
 	"testing"
@@ -133,6 +134,47 @@ func TestRepliesWaitForTheWatches(t *testing.T) {
 	exchange(t, c, s, frame(1, 4, 0))
 	exchange(t, s, c, frame(1, 0, 9, 0))
 	require.Nil(t, c.mu.hold)
+}
+
+// Package zk wants to be told of the changes since the last reply. A reply that came while the watches did not stand must not
+// count for that: the changes before it may not have been told.
+func TestWatchesAreSetAsOfWhenTheyStoodLast(t *testing.T) {
+	l := &lease{id: 77}
+	connect := func() (client *watchedConn, server net.Conn) {
+		client, server = pipe(t, func(_ int64, timeout time.Duration, sent time.Time) *lease {
+			l.negotiate(timeout, sent)
+			return l
+		})
+		exchange(t, client, server, frame(0, 0, 0, 4000, 0, 0, 0))
+		exchange(t, server, client, frame(0, 4000, 0, 77, 0))
+		return client, server
+	}
+	answered := func(client, server net.Conn, xid, zxid int32) {
+		exchange(t, client, server, frame(xid, 4, 0, 0))
+		exchange(t, server, client, frame(xid, 0, zxid, 0))
+	}
+	// set sends setWatches as of a zxid and returns as of which the server gets it.
+	set := func(client, server net.Conn, xid, zxid int32) int32 {
+		sent := make(chan error, 1)
+		go func() { _, err := client.Write(frame(xid, opSetWatches, 0, zxid)); sent <- err }()
+		p := make([]byte, 20)
+		_, err := io.ReadFull(server, p)
+		require.NoError(t, err)
+		require.NoError(t, <-sent)
+		return int32(binary.BigEndian.Uint64(p[relativeZxidAt:]))
+	}
+
+	c, s := connect()
+	answered(c, s, 1, 5)
+	c, s = connect()
+	answered(c, s, 2, 8) // and the connection breaks before the watches are set
+	c, s = connect()
+	require.Equal(t, int32(5), set(c, s, 3, 8))
+	exchange(t, s, c, frame(3, 0, 9, 0))
+	answered(c, s, 4, 10)
+	c, s = connect()
+	require.Equal(t, int32(10), set(c, s, 5, 10))
+	require.Equal(t, int32(7), set(c, s, 6, 7), "an earlier one is left as it is")
 }
 
 func TestTimeoutThatIsNegotiatedAnewMayBeShorter(t *testing.T) {
