@@ -16,13 +16,6 @@ type Control struct {
 	server  atomic.Pointer[Server]
 }
 
-const (
-	// advanceStepsPerTick is in how many steps Advance lets a tick pass, or the shortest session timeout where that is less.
-	advanceStepsPerTick = 4
-	// advanceStepMin is the least of them. It is below what can count as a pause of the server.
-	advanceStepMin = 10 * time.Millisecond
-)
-
 // Sessions returns all sessions that the server knows of, in order.
 func (c *Control) Sessions() (ids []zxid.SessionID) {
 	s := c.server.Load()
@@ -41,26 +34,22 @@ func (c *Control) Connected() (ids []zxid.SessionID) {
 	return ids
 }
 
-// Advance lets d pass, in whole milliseconds, for clients and data: the timeouts of sessions, the lives of containers and
-// TTL nodes, the time of day. The limits of an ensemble are left out, whose members are to stay together. The sessions in
-// alive count as heard all the time. Time passes in steps, or the server would think that it had been stopped and give
-// every session its timeout again. What falls due is proposed when Advance returns. A server that does not run finds the
-// new time when it is started.
+// Advance lets d pass at once, in whole milliseconds, for clients and data: the timeouts of sessions, the lives of containers
+// and TTL nodes, the time of day. The limits of an ensemble are left out, whose members are to stay together. The sessions
+// in alive count as heard all the time. What falls due is proposed when Advance returns. A server that does not run finds
+// the new time when it is started.
 func (c *Control) Advance(d time.Duration, alive []zxid.SessionID) {
-	if !c.onStep(func(s *Server) { c.advance(s, d, alive) }) {
-		c.aheadMs.Add(d.Milliseconds())
+	if c.onStep(func(s *Server) { c.advance(s, d, alive) }) {
+		return
 	}
+	c.aheadMs.Add(d.Milliseconds())
 }
 
-// advance belongs to the stepping goroutine. It takes all the steps itself, so that hardly any other time passes.
+// advance belongs to the stepping goroutine.
 func (c *Control) advance(s *Server, d time.Duration, alive []zxid.SessionID) {
-	shortest := min(s.cfg.TickTimeMs, s.cfg.MinSessionTimeoutMs)
-	step := max(time.Duration(shortest)*time.Millisecond/advanceStepsPerTick, advanceStepMin)
-	for s.stepInputs(nil); d > 0; d -= step {
-		c.aheadMs.Add(min(d, step).Milliseconds())
-		s.replica.Hear(alive, s.clock.now())
-		s.stepInputs(nil)
-	}
+	c.aheadMs.Add(d.Milliseconds())
+	s.replica.Jump(s.clock.now(), alive)
+	s.stepInputs(nil)
 	s.steps.armedMs = 0 // the timer was set before
 }
 

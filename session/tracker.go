@@ -121,6 +121,9 @@ func (t *Tracker) Advance(nowMs int64) []*Handle {
 	return t.expired
 }
 
+// Awake tells that this server stood still at no time until nowMs, however long ago the last Advance was.
+func (t *Tracker) Awake(nowMs int64) { t.advancedMs.Store(max(nowMs, t.advancedMs.Load())) }
+
 // look decides about a session whose bucket has come due.
 func (t *Tracker) look(h *Handle, nowMs int64) {
 	if h.Closing() {

@@ -475,3 +475,13 @@ func TestTouchFromManyGoroutines(t *testing.T) {
 func TestTickMustBePositive(t *testing.T) {
 	require.Panics(t, func() { NewTracker(0) })
 }
+
+// Time that is known to have passed awake is no pause, however long it was.
+func TestAwake(t *testing.T) {
+	tr := NewTracker(500)
+	tr.Add(1, 5000, 1000)
+	tr.Awake(3_600_000)
+	require.Len(t, tr.Advance(3_600_000), 1)
+	tr.Awake(1000) // time does not go back
+	require.Equal(t, int64(3_600_000), tr.advancedMs.Load())
+}

@@ -17,13 +17,14 @@ func (r *Replica) Connected() []zxid.SessionID {
 	return ids
 }
 
-// Hear takes note of sessions as if their clients had been heard now. Only a server that leads keeps such notes, and only
-// of sessions that exist.
-func (r *Replica) Hear(ids []zxid.SessionID, now Now) {
+// Jump takes note that the time was moved to now. The sessions in alive count as heard now, and the others as silent: a gap
+// in time would otherwise count as one in which this server stood still, see session.Tracker.
+func (r *Replica) Jump(now Now, alive []zxid.SessionID) {
 	if r.tracker == nil {
-		return
+		return // the leader decides
 	}
-	for _, id := range ids {
+	r.tracker.Awake(now.MonoMs)
+	for _, id := range alive {
 		if h := r.tracker.Get(id); h != nil {
 			h.Touch(now.MonoMs)
 		}

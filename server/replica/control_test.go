@@ -31,17 +31,16 @@ func TestExpireSession(t *testing.T) {
 	require.False(t, w.r.ExpireSession(a.id))
 }
 
-// Sessions that count as heard do not end, the others do.
-func TestHear(t *testing.T) {
+// When time is moved, sessions that count as heard do not end, and the others do.
+func TestJump(t *testing.T) {
 	w := newWorld(t, nil)
 	a, b := w.connect(), w.connect()
-	for range 12 { // 6 s in steps shorter than the pause guard's
-		w.pass(500)
-		w.r.Hear([]zxid.SessionID{b.id, a.id + b.id}, w.now)
-		w.settle()
-	}
+	w.pass(3_600_000)
+	w.r.Jump(w.now, []zxid.SessionID{b.id, a.id + b.id})
+	w.settle()
 	require.Equal(t, []zxid.SessionID{b.id}, w.r.Connected())
 	require.Nil(t, w.r.tracker.Get(a.id))
+	require.Equal(t, wire.CodeOK, b.exists("/"))
 }
 
 // What the core waits for comes no sooner when the time is moved.

@@ -32,7 +32,7 @@ func (s *Server) ExpireSession(id int64) {
 // Advance lets time pass, in whole milliseconds, without waiting for it: the server's time of day, timeouts of sessions, the
 // lives of containers and TTL nodes. When it returns, what has fallen due meanwhile is done; what follows from that may need
 // another Advance. A session whose connection is open counts as heard all the time, even if it is frozen in a Proxy:
-// ExpireSession ends such a one. The time stays ahead for the rest of the test, also when the server is started again.
+// ExpireSession ends such a one. Timeouts end on a tick, so that a session may last one more than that. The time stays ahead for the rest of the test, also when the server is started again.
 //
 // In an ensemble it holds for all members. How long they wait for each other does not change.
 func (s *Server) Advance(d time.Duration) {

@@ -43,21 +43,19 @@ func TestAdvanceEndsSessions(t *testing.T) {
 	require.True(t, exists(t, here, "/gone"))
 	s.Advance(gone.Timeout())
 	require.False(t, exists(t, here, "/gone"))
-	s.Advance(2 * time.Hour)
+	s.Advance(24 * time.Hour)
 	require.True(t, exists(t, here, "/here"))
 	require.Equal(t, []int64{int64(here.Session())}, s.Sessions())
 }
 
-// The timer that sees to the next deadline goes by the time that was moved.
-func TestAdvanceBringsDeadlinesNearer(t *testing.T) {
-	s := Start(t, WithConfig("maxSessionTimeout", "3600000"))
-	const hour = time.Hour
-	gone, here := s.Client(t, client.Options{Timeout: hour}), s.Client(t)
+// What is left of a timeout passes by itself.
+func TestAdvanceLeavesTheRest(t *testing.T) {
+	s := Start(t)
+	gone, here := s.Client(t), s.Client(t)
 	ephemeral(t, gone, "/gone")
 	gone.Abandon()
 	require.Eventually(t, func() bool { return s.Connections() == 1 }, waitMax, time.Millisecond)
-	s.Advance(hour - time.Second)
-	require.True(t, exists(t, here, "/gone"))
+	s.Advance(gone.Timeout() - time.Second)
 	require.Eventually(t, func() bool { return !exists(t, here, "/gone") }, waitMax, time.Millisecond)
 }
 
