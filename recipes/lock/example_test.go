@@ -3,7 +3,6 @@ package lock_test
 import (
 	"context"
 	"fmt"
-	"log"
 	"time"
 
 	"zabra/recipes"
@@ -15,7 +14,7 @@ import (
 func connect(ctx context.Context, app string) *recipes.Client {
 	c, err := recipes.Connect(ctx, recipestest.Servers(), recipes.Options{SessionTimeout: 5 * time.Second, Namespace: "/" + app})
 	if err != nil {
-		log.Fatal(err)
+		panic(err)
 	}
 	return c
 }

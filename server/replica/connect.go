@@ -70,6 +70,20 @@ func (r *Replica) serveConnect(c *Conn) {
 		r.revalidate(c)
 		return
 	}
+	if h := r.tracker.Get(id); h != nil && !h.Closing() {
+		h.SetTimeout(c.timeoutMs)
+		h.Touch(r.now.MonoMs)
+		if old := r.bySession[id]; old != nil {
+			r.leaveBehind(old)
+		}
+		r.settle(answeredReattachment{r.core.Status().LastProposed, c, true})
+		return
+	}
+	r.decideHere(c, id)
+}
+
+// decideHere ends a handshake at the server that keeps the sessions.
+func (r *Replica) decideHere(c *Conn, id zxid.SessionID) {
 	h := r.tracker.Get(id)
 	switch {
 	case h == nil:
@@ -78,20 +92,18 @@ func (r *Replica) serveConnect(c *Conn) {
 	case h.Closing():
 		r.toldExpired[id] = append(r.toldExpired[id], c)
 	default:
-		h.SetTimeout(c.timeoutMs)
-		h.Touch(r.now.MonoMs)
 		r.establish(c, h)
 	}
 }
 
-// leaveBehind ends a connection whose session goes on elsewhere.
+// leaveBehind ends a connection whose session goes on elsewhere. What was received there and not looked at yet is dropped: the
+// client would find it done after it had looked for it in vain.
 func (r *Replica) leaveBehind(old *Conn) {
 	delete(r.bySession, old.SessionID())
 	if !r.term.leading {
 		old.session.Load().SetClosing() // a learner's handles are the connections' own
 	}
-	old.finish()
-	r.markDirty(old)
+	r.cutOff(old)
 }
 
 // openSession asks for a new session. Its client is answered when the transaction is applied.

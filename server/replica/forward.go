@@ -141,6 +141,7 @@ func (r *Replica) revalidate(c *Conn) {
 	if r.reattach.asked == nil {
 		r.reattach.asked = make(map[uint64]*Conn)
 	}
+	r.sendRequests() // the leader must see what was received before the question
 	id := r.nextID()
 	r.reattach.asked[id] = c
 	r.send(zab.Message{Kind: zab.MessageRevalidate, To: r.term.leader, ID: id, Session: s, TimeoutMs: c.timeoutMs, Owner: r.originOf(c, 0)})
@@ -153,26 +154,35 @@ func (r *Replica) revalidated(m *zab.Message) {
 	if c == nil || c.closed.Load() || c.connect == nil || c.connect.SessionID != m.Session {
 		return
 	}
-	a := answeredReattachment{m.Zxid, c, m.Valid}
+	r.settle(answeredReattachment{m.Zxid, c, m.Valid})
+}
+
+// settle ends a handshake now or later.
+func (r *Replica) settle(a answeredReattachment) {
 	if !r.decide(&a) {
 		r.reattach.answered = append(r.reattach.answered, a)
 	}
 }
 
-// decide ends a handshake if it can be: a session that is valid is taken up as soon as it is known here; "expired" is
-// told when everything is applied that the leader had proposed by then, so that nothing of the session is visible any
-// more. A session that was valid and is unknown after that has ended since.
+// decide ends a handshake if everything is applied that the leader had proposed when it was decided. A client that lost its
+// connection with a write on its way looks for it with its next read, so it must not be let in before that write; and when it
+// is told "expired", nothing of the session may be visible any more. A session that was valid and is unknown by then has ended
+// since.
 func (r *Replica) decide(a *answeredReattachment) bool {
-	_, known := r.Tree().SessionTimeout(a.c.connect.SessionID)
-	switch {
-	case a.valid && known:
-		r.establish(a.c, r.heard.Open(a.c.connect.SessionID, a.c.timeoutMs, r.now.MonoMs))
-	case r.Tree().LastZxid() >= a.zxid:
-		a.c.refuseSession()
-		r.markDirty(a.c)
-	default:
+	if r.Tree().LastZxid() < a.zxid {
 		return false
 	}
+	id := a.c.connect.SessionID
+	if r.term.leading {
+		r.decideHere(a.c, id)
+		return true
+	}
+	if _, known := r.Tree().SessionTimeout(id); a.valid && known {
+		r.establish(a.c, r.heard.Open(id, a.c.timeoutMs, r.now.MonoMs))
+		return true
+	}
+	a.c.refuseSession()
+	r.markDirty(a.c)
 	return true
 }
 

@@ -272,3 +272,22 @@ func TestTransactionsThatWouldGrowTooLargeAreRefused(t *testing.T) {
 		require.Less(t, len(e.Payload), 5000)
 	}
 }
+
+// TestReattachmentWaitsForWritesOnTheirWay: a client that lost its connection with a write on its way looks for it with its
+// next read, and believes what it finds.
+func TestReattachmentWaitsForWritesOnTheirWay(t *testing.T) {
+	w := newWorld(t, nil)
+	a := w.connect()
+	a.send(wire.OpCreate, create("/way"))
+	w.step() // proposed, and not durable yet
+	a.c.Closed()
+	again := w.open()
+	req := wire.ConnectRequest{TimeoutMs: 5000, SessionID: a.id, Password: a.pw, HasReadOnly: true}
+	_, err := again.c.Receive(encode(&req), w.now)
+	require.NoError(t, err)
+	w.step()
+	require.False(t, again.c.HasOutput(), "the session goes on before a write of its former connection")
+	w.settle()
+	require.Equal(t, a.id, again.readConnect().SessionID)
+	require.Equal(t, wire.CodeOK, again.exists("/way"))
+}
