@@ -44,6 +44,7 @@ func TestValue(t *testing.T) {
 	holds(t, b, "second")
 	require.Equal(t, now, b.Get())
 	now.Data[0] = 'S'
+	a.Get().Data[1] = 'E'
 	require.Equal(t, "second", string(a.Get().Data), "nobody shares the bytes")
 }
 
@@ -198,6 +199,19 @@ func TestValueLostReplies(t *testing.T) {
 	require.ErrorIs(t, err, recipes.ErrUnknown)
 	require.False(t, ok)
 	holds(t, v, "set")
+}
+
+// A new session may begin at a server that is behind, so it begins with a sync.
+func TestValueSyncsInEachSession(t *testing.T) {
+	t.Parallel()
+	w := recipestest.Start(t)
+	c, p := w.Faulty(t)
+	v := newValue(t, c, "/v", "x")
+	before := p.Requests(servertest.OpSync)
+	require.Positive(t, before)
+	p.Expire()
+	recipestest.Eventually(t, func() bool { return p.Requests(servertest.OpSync) > before }, "the new session syncs")
+	holds(t, v, "x")
 }
 
 // The value is followed through everything, and never goes back.
