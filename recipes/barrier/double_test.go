@@ -258,9 +258,9 @@ func TestDoubleReadyComesAndGoes(t *testing.T) {
 	c, p := w.Faulty(t)
 	in := enter(ctx, newDouble(t, c, 2))
 	counted(t, c, p)
-	_, err := raw.Create(w.Abs("/a/d/ready"), nil, 0, zk.WorldACL(zk.PermAll))
+	ready := w.Abs("/a/d/ready")
+	_, err := raw.Multi(&zk.CreateRequest{Path: ready, Acl: zk.WorldACL(zk.PermAll)}, &zk.DeleteRequest{Path: ready, Version: -1})
 	require.NoError(t, err)
-	require.NoError(t, raw.Delete(w.Abs("/a/d/ready"), -1))
 	got(t, in)
 }
 
@@ -270,12 +270,32 @@ func TestDoubleLeaseRunsOut(t *testing.T) {
 	w := recipestest.Start(t)
 	ctx, raw := testContext(t), w.Raw(t)
 	c, p, gate := gated(t, w)
-	in := enter(ctx, newDouble(t, c, 2))
+	d := newDouble(t, c, 2)
+	in := enter(ctx, d)
 	counted(t, c, p)
 	gate.Lock()
 	p.Cut()
 	require.ErrorIs(t, (<-in).err, recipes.ErrSessionLost)
 	gate.Unlock()
+	joined(t, w, raw, 0)
+
+	one, two := enter(ctx, d), enter(ctx, d)
+	first, last := got(t, one), got(t, two)
+	if first.own > last.own {
+		first, last = last, first
+	}
+	watched := p.Requests(servertest.OpGetData)
+	leaving := begin(func() error { return first.Leave(ctx) })
+	recipestest.Eventually(t, func() bool { return p.Requests(servertest.OpGetData) > watched }, "the first watches the last")
+	require.NoError(t, c.Sync(ctx, "/"))
+	gate.Lock()
+	p.Cut()
+	require.ErrorIs(t, <-leaving, recipes.ErrSessionLost)
+	<-last.Lost()
+	gate.Unlock()
+	if err := last.Leave(ctx); err != nil { // the ensemble may have kept the session, and the node with it
+		require.ErrorIs(t, err, recipes.ErrSessionLost)
+	}
 	joined(t, w, raw, 0)
 }
 
@@ -299,6 +319,9 @@ func TestDoubleNextRound(t *testing.T) {
 				stat, err := c.Exists(ctx, a.Path())
 				return err == nil && stat == nil
 			}, "the member has gone")
+			require.NoError(t, c.Delete(ctx, d.ready, -1)) // and the next round has begun
+			_, err := c.Create(ctx, d.ready, nil, 0)
+			require.NoError(t, err)
 		}
 		waiting(t, leaving)
 		next, err := d.Enter(ctx)
@@ -310,6 +333,11 @@ func TestDoubleNextRound(t *testing.T) {
 		}
 		mortal.Close()
 		require.NoError(t, <-leaving)
+		if a.own > b.own {
+			stat, err := c.Exists(ctx, d.ready)
+			require.NoError(t, err)
+			require.NotNil(t, stat, "it is not the one of the round that has ended")
+		}
 		require.NoError(t, next.Leave(ctx))
 	}
 }
