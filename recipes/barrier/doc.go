@@ -16,7 +16,8 @@
 //   - A "ready" that a crash left behind lets Curator's members through at once, and counts as a member for kazoo's. A
 //     member of this package sees that it is older than itself and that nobody else is there, and deletes it.
 //   - Curator waits for everybody who is there when it looks, also for members of the next round who were faster. Here a
-//     member waits for those who were there when it began to leave.
+//     member waits for those who were there when it began to leave. Members of this package can meet at the same path in
+//     one round after the other; where Curator or kazoo take part, as among themselves, each round needs a path of its own.
 //   - kazoo's members delete "ready" when they begin to leave. Who is disconnected at that time may miss that the
 //     barrier has opened, and waits until its context ends. Among members of Go and Java, "ready" stays until the last has left.
 package barrier

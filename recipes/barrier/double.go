@@ -116,8 +116,8 @@ func (m *Member) tryEnter(ctx context.Context) (<-chan zk.Event, error) {
 		return nil, err
 	case !slices.Contains(names, m.own):
 		return nil, m.missing()
-	case ready != nil && (ready.Czxid > m.node.Czxid || len(names) >= m.d.members):
-		return nil, nil // it was made for this member too, or would be made again
+	case ready != nil && ready.Czxid > m.node.Czxid:
+		return nil, nil // it was made for this member, too
 	case len(names) >= m.d.members:
 		return m.d.open(ctx)
 	case ready == nil:
@@ -151,7 +151,7 @@ var fired = func() <-chan zk.Event {
 	return c
 }()
 
-// open makes the node that opens the barrier. It returns nothing if the barrier is open then.
+// open makes the node that opens the barrier, if it does not exist. It returns nothing if the barrier is open then.
 func (d *Double) open(ctx context.Context) (<-chan zk.Event, error) {
 	_, err := d.c.Create(ctx, d.ready, nil, zk.FlagPersistent)
 	switch {

@@ -232,6 +232,25 @@ func TestLongHeldUp(t *testing.T) {
 	require.Equal(t, want, r.Before)
 }
 
+// A request that arrives after it was declared dead changes nothing.
+func TestLongLateRequest(t *testing.T) {
+	t.Parallel()
+	w := recipestest.Start(t)
+	ctx := testContext(t)
+	l := NewLong(w.Client(t), "/n", LongOptions{})
+	_, err := l.Set(ctx, 5)
+	require.NoError(t, err)
+	at, err := l.read(ctx)
+	require.NoError(t, err)
+	u, err := l.plan(at, func(at reading) (int64, error) { return at.number + 1, nil })
+	require.NoError(t, err)
+	require.ErrorIs(t, l.settle(ctx, u), errNotDone)
+	require.ErrorIs(t, l.commit(ctx, u), errAgain)
+	n, err := l.Get(ctx)
+	require.NoError(t, err)
+	require.EqualValues(t, 5, n)
+}
+
 // Whatever happens, what was counted is what was reported.
 func TestLongUnderFaults(t *testing.T) {
 	t.Parallel()

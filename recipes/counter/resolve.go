@@ -163,7 +163,7 @@ func (l *Long) judgeByMark(ctx context.Context, u *UnknownError, data []byte, ve
 // more. stat is nil if the number's node is missing.
 func (u *UnknownError) judgeByNumber(data []byte, stat *zk.Stat) outcome {
 	switch {
-	case !u.at.exists || stat == nil || stat.Czxid != u.at.stat.Czxid:
+	case stat == nil || stat.Czxid != u.at.stat.Czxid: // which holds for a node that did not exist, too
 		return unknowable
 	case stat.Mzxid == u.at.stat.Mzxid:
 		return notDone // nobody has changed it

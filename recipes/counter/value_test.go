@@ -44,6 +44,7 @@ func TestValue(t *testing.T) {
 	holds(t, b, "second")
 	require.Equal(t, now, b.Get())
 	now.Data[0] = 'S'
+	a.Get().Data[1] = 'E'
 	require.Equal(t, "second", string(a.Get().Data), "nobody shares the bytes")
 }
 
@@ -166,14 +167,16 @@ func TestValueDisconnected(t *testing.T) {
 	w := recipestest.Start(t)
 	raw := w.Raw(t)
 	c, p, gate := gated(t, w)
-	v := newValue(t, c, "/v", "known")
+	_, err := raw.Create(w.Abs("/v"), []byte("known"), 0, zk.WorldACL(zk.PermAll))
+	require.NoError(t, err)
+	v := newValue(t, c, "/v", "")
 	gate.Lock()
 	p.Cut()
 	recipestest.Eventually(t, func() bool { return v.Age() > 0 }, "the value is doubted")
 	age := v.Age()
 	recipestest.Eventually(t, func() bool { return v.Age() > age+time.Millisecond }, "the value grows old")
 	require.Equal(t, "known", string(v.Get().Data))
-	_, err := raw.Set(w.Abs("/v"), []byte("new"), -1)
+	_, err = raw.Set(w.Abs("/v"), []byte("new"), -1)
 	require.NoError(t, err)
 	gate.Unlock()
 	holds(t, v, "new")
@@ -198,6 +201,19 @@ func TestValueLostReplies(t *testing.T) {
 	require.ErrorIs(t, err, recipes.ErrUnknown)
 	require.False(t, ok)
 	holds(t, v, "set")
+}
+
+// A new session may begin at a server that is behind, so it begins with a sync.
+func TestValueSyncsInEachSession(t *testing.T) {
+	t.Parallel()
+	w := recipestest.Start(t)
+	c, p := w.Faulty(t)
+	v := newValue(t, c, "/v", "x")
+	before := p.Requests(servertest.OpSync)
+	require.Positive(t, before)
+	p.Expire()
+	recipestest.Eventually(t, func() bool { return p.Requests(servertest.OpSync) > before }, "the new session syncs")
+	holds(t, v, "x")
 }
 
 // The value is followed through everything, and never goes back.
