@@ -51,7 +51,7 @@ func TestRecipesLockAcrossLanguages(t *testing.T) {
 	c.awaitEmpty(client, dir)
 
 	verdict := handover.Judge(c.log(), handover.Rules{Dir: dir, Journal: journal, Holders: 1, Names: names, SharePart: 4,
-		TurnsMin: turns, BehindMax: 2 * len(names)})
+		TurnsMin: turns, BehindMax: behindOne * len(names)})
 	t.Logf("%d turns: %v; nobody waited for more than %d; other ends of a turn: %v", verdict.Turns, verdict.PerName, verdict.BehindMax, c.notes)
 	require.Empty(t, verdict.Broken)
 }
