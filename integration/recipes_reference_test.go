@@ -22,7 +22,7 @@ const (
 	// recipesServer is the variable by which the recipes' tests are given a server.
 	recipesServer = "ZABRA_RECIPES_SERVER"
 	// recipesPassedMin is how many tests of the recipes have to pass: with fewer, they were not really run.
-	recipesPassedMin = 300
+	recipesPassedMin = 500
 )
 
 // TestRecipesOnReferenceServer runs the recipes' own tests against reference servers. A test is skipped only where it says that it
