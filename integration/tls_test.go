@@ -38,6 +38,9 @@ func TestInteropTLS(t *testing.T) {
 			runSecure(t, server, "java", 4, javaProgram("SecureClient", folder, addr))
 			python := filepath.Join(harness.Cache(), "venv", "bin", "python")
 			runSecure(t, server, "kazoo", 2, exec.Command(python, "-B", filepath.Join(here, "python", "secure.py"), folder, addr))
+			file := func(name string) string { return filepath.Join(folder, name) }
+			certificates := strings.Join([]string{file("ca.pem"), file("alice.crt"), file("alice.key"), ""}, ",")
+			runSecure(t, server, "c", 10, exec.Command(filepath.Join(harness.Cache(), "bin", "interop-c-tls"), addr, certificates))
 			for _, version := range []string{"-tls1_2", "-tls1_3"} {
 				openssl(t, folder, addr, version)
 			}

@@ -23,6 +23,8 @@ type Client struct {
 	cancel context.CancelFunc
 	// withoutContainers is set when the server has said that it knows none.
 	withoutContainers atomic.Bool
+	// watched is set when a watch was asked for.
+	watched atomic.Bool
 
 	mu struct {
 		sync.Mutex
@@ -197,7 +199,7 @@ func (c *Client) dial(network, address string, timeout time.Duration) (net.Conn,
 		return nil, errors.Join(ErrClosed, socket.Close())
 	}
 	c.mu.socket = socket
-	return &watchedConn{Conn: socket, handshake: c.granted}, nil
+	return &watchedConn{Conn: socket, handshake: c.granted, watching: c.watched.Load}, nil
 }
 
 // granted takes up what the server has granted in a handshake.

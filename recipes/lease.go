@@ -17,6 +17,7 @@ type lease struct {
 		sync.Mutex
 		timeout time.Duration
 		until   time.Time
+		resumed bool // there was a handshake of this session before
 	}
 }
 
@@ -34,7 +35,14 @@ func (l *lease) prove(sent time.Time) {
 func (l *lease) negotiate(timeout time.Duration, sent time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.mu.resumed = !l.mu.until.IsZero()
 	l.mu.timeout, l.mu.until = timeout, sent.Add(timeout)
+}
+
+func (l *lease) resumed() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mu.resumed
 }
 
 func (l *lease) until() time.Time {
@@ -51,6 +59,10 @@ func (l *lease) timeout() time.Duration {
 
 const (
 	xidNotification = -1
+	opSetWatches    = 101
+	// watchesWaitMax is how long replies wait on a new connection for package zk to set its watches again. If it has some,
+	// it does so within moments; if it has none, this is what the first reply is late.
+	watchesWaitMax = 50 * time.Millisecond
 	// frameBytesMax is the largest length that is believed. Longer ones are for package zk to refuse.
 	frameBytesMax = 1 << 30
 	// Of a frame, the part that tells what it is: xid of a reply, or protocol version, timeout and session of a handshake.
@@ -62,14 +74,17 @@ type watchedConn struct {
 	net.Conn
 	// handshake is told of the session that the server has granted, and returns its lease; nil for a refusal.
 	handshake func(id int64, timeout time.Duration, sent time.Time) *lease
+	// watching tells whether there may be watches to be set again; nil for never.
+	watching func() bool
 
 	// Package zk reads on one goroutine and writes on another.
 	mu struct {
 		sync.Mutex
 		out, in frames
-		sent    []time.Time // of requests that have no reply yet, oldest first
-		lease   *lease      // nil before the handshake
-		begun   bool        // the handshake's answer has been seen
+		sent    []time.Time   // of requests that have no reply yet, oldest first
+		lease   *lease        // nil before the handshake
+		begun   bool          // the handshake's answer has been seen
+		hold    chan struct{} // closed when replies may pass; nil if they may anyway
 	}
 }
 
@@ -77,19 +92,44 @@ type watchedConn struct {
 func (c *watchedConn) Write(p []byte) (int, error) {
 	now := time.Now()
 	c.mu.Lock()
-	c.mu.out.feed(p, func([]byte) { c.mu.sent = append(c.mu.sent, now) })
+	c.mu.out.feed(p, func(head []byte) {
+		c.mu.sent = append(c.mu.sent, now)
+		if c.mu.hold != nil && len(head) >= 8 && binary.BigEndian.Uint32(head[4:]) == opSetWatches {
+			close(c.mu.hold)
+			c.mu.hold = nil
+		}
+	})
 	c.mu.Unlock()
 	return c.Conn.Write(p)
 }
 
+// Read holds replies back on a connection that goes on with a session, until package zk has begun to set its watches again.
+// It asks the server for changes since the last zxid in any reply. That must not be one of the new connection: such a
+// reply may already show a change whose event was lost with the old one. (And package zk does not lock that number.)
 func (c *watchedConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if n > 0 {
 		c.mu.Lock()
+		hold := c.mu.hold
 		c.mu.in.feed(p[:n], c.receivedLocked)
 		c.mu.Unlock()
+		if hold != nil {
+			c.await(hold)
+		}
 	}
 	return n, err
+}
+
+func (c *watchedConn) await(hold chan struct{}) {
+	timer := time.NewTimer(watchesWaitMax)
+	defer timer.Stop()
+	select {
+	case <-hold:
+	case <-timer.C:
+		c.mu.Lock()
+		c.mu.hold = nil
+		c.mu.Unlock()
+	}
 }
 
 // receivedLocked looks at a frame of the server.
@@ -108,6 +148,9 @@ func (c *watchedConn) receivedLocked(head []byte) {
 		c.mu.begun = true
 		timeout := time.Duration(int32(binary.BigEndian.Uint32(head[4:]))) * time.Millisecond
 		c.mu.lease = c.handshake(int64(binary.BigEndian.Uint64(head[8:])), timeout, sent)
+		if c.mu.lease != nil && c.mu.lease.resumed() && c.watching != nil && c.watching() {
+			c.mu.hold = make(chan struct{})
+		}
 	}
 }
 

@@ -100,6 +100,41 @@ func TestRefusedHandshakeGivesNoLease(t *testing.T) {
 	exchange(t, server, client, frame(1, 0, 9, 0)) // nothing to extend, and no panic
 }
 
+// On a connection that goes on with a session, no reply comes before the watches are on their way.
+func TestRepliesWaitForTheWatches(t *testing.T) {
+	l := &lease{id: 77}
+	l.negotiate(time.Second, time.Now())
+	client, server := pipe(t, func(_ int64, timeout time.Duration, sent time.Time) *lease {
+		l.negotiate(timeout, sent)
+		return l
+	})
+	client.watching = func() bool { return true }
+	exchange(t, client, server, frame(0, 101, 101, 4000, 0, 0, 0)) // the last zxid looks like the operation
+	exchange(t, server, client, frame(0, 4000, 0, 77, 0))
+	exchange(t, client, server, frame(1, 4, 0))
+	client.mu.Lock()
+	hold := client.mu.hold
+	client.mu.Unlock()
+	require.NotNil(t, hold, "replies are held")
+	read := make(chan error, 1)
+	go func() { _, err := client.Read(make([]byte, 20)); read <- err }()
+	_, err := server.Write(frame(1, 0, 9, 0))
+	require.NoError(t, err)
+	exchange(t, client, server, frame(2, 101, 0))
+	require.NoError(t, <-read)
+	<-hold
+	exchange(t, server, client, frame(2, 0, 9, 0))
+
+	// Without watches nobody sets any, and the first reply is just a little late.
+	c, s := pipe(t, func(int64, time.Duration, time.Time) *lease { return l })
+	c.watching = client.watching
+	exchange(t, c, s, frame(0, 0, 0, 4000, 0, 0, 0))
+	exchange(t, s, c, frame(0, 4000, 0, 77, 0))
+	exchange(t, c, s, frame(1, 4, 0))
+	exchange(t, s, c, frame(1, 0, 9, 0))
+	require.Nil(t, c.mu.hold)
+}
+
 func TestTimeoutThatIsNegotiatedAnewMayBeShorter(t *testing.T) {
 	now := time.Now()
 	l := &lease{}

@@ -41,6 +41,7 @@ func (c *Client) Get(ctx context.Context, path string) ([]byte, *zk.Stat, error)
 // GetW returns the data of a node and watches it for changes of the data and deletion.
 func (c *Client) GetW(ctx context.Context, path string) ([]byte, *zk.Stat, <-chan zk.Event, error) {
 	a, err := c.read(ctx, "get", path, func(conn *zk.Conn, p string) (a answer, err error) {
+		c.watched.Store(true)
 		a.data, a.stat, a.watch, err = conn.GetW(p)
 		return a, err
 	})
@@ -59,6 +60,7 @@ func (c *Client) Exists(ctx context.Context, path string) (*zk.Stat, error) {
 // ExistsW returns the stat of a node, nil if there is none, and watches it for creation, changes of the data and deletion.
 func (c *Client) ExistsW(ctx context.Context, path string) (*zk.Stat, <-chan zk.Event, error) {
 	a, err := c.read(ctx, "exists", path, func(conn *zk.Conn, p string) (answer, error) {
+		c.watched.Store(true)
 		found, stat, watch, err := conn.ExistsW(p)
 		return answer{stat: only(stat, found), watch: watch}, err
 	})
@@ -84,6 +86,7 @@ func (c *Client) Children(ctx context.Context, path string) ([]string, *zk.Stat,
 // ChildrenW returns the names of a node's children, and watches it for new and deleted ones and for its own deletion.
 func (c *Client) ChildrenW(ctx context.Context, path string) ([]string, *zk.Stat, <-chan zk.Event, error) {
 	a, err := c.read(ctx, "children", path, func(conn *zk.Conn, p string) (a answer, err error) {
+		c.watched.Store(true)
 		a.children, a.stat, a.watch, err = conn.ChildrenW(p)
 		return a, err
 	})

@@ -77,6 +77,7 @@ var counters = []metric{
 	{"missing_audit_records", "Records that the audit log lacks; ZooKeeper has no such line", count(func(m *moment) int64 { return m.s.audit.lost.Load() })},
 	{"outstanding_changes_queued", "Transactions whose effects were foreseen, so that later requests could be checked against them", count(func(m *moment) int64 { return int64(m.stats.Proposals) })},
 	{"outstanding_changes_removed", "Transactions that were applied by the server that had foreseen them", count(func(m *moment) int64 { return int64(m.stats.Commits) })},
+	{"pings_received", "Pings from clients, which packets_received counts too; ZooKeeper has no such line", count(func(m *moment) int64 { return m.stats.Pings })},
 	{"prep_processor_request_queued", "Writes of which a transaction was to be made here", count(func(m *moment) int64 { return int64(m.stats.Prepared) })},
 	{"proposal_count", "Transactions proposed", count(func(m *moment) int64 { return int64(m.stats.Proposals) })},
 	{"request_commit_queued", "Transactions applied", count(func(m *moment) int64 { return int64(m.stats.Applied) })},

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
@@ -79,7 +80,7 @@ func mntrOf(t testing.TB, text string) (keys []string, values map[string]string)
 }
 
 // ourKeys are those that ZooKeeper does not have; followers is a name of old that only a leader has.
-var ourKeys = append(strings.Fields("has_leader leader_changes live_heap_bytes missing_audit_records"), percentileKeys("fsync_us")...)
+var ourKeys = append(strings.Fields("has_leader leader_changes live_heap_bytes missing_audit_records pings_received"), percentileKeys("fsync_us")...)
 
 func basicKeys(name string) (keys []string) {
 	for _, part := range []string{"avg_", "min_", "max_", "cnt_", "sum_"} {
@@ -496,4 +497,32 @@ func familyOf(page map[string]*dto.MetricFamily, name string) (f *dto.MetricFami
 		}
 	}
 	return nil, ""
+}
+
+// Pings are packets like others, and counted once more on their own.
+func TestPingsAreCounted(t *testing.T) {
+	s := startShell(t, shellConfig(t))
+	c, err := client.Dial(t.Context(), s.Addr().String(), client.Options{NoPings: true})
+	require.NoError(t, err)
+	_, before := mntrOf(t, s.word("mntr"))
+	require.Equal(t, "0", before["pings_received"])
+	for range 3 {
+		require.NoError(t, c.Ping(t.Context()))
+	}
+	_, _, err = c.GetData(t.Context(), "/", false)
+	require.NoError(t, err)
+	_, after := mntrOf(t, s.word("mntr"))
+	require.Equal(t, "3", after["pings_received"])
+	number := func(text string) int {
+		n, err := strconv.Atoi(text)
+		require.NoError(t, err)
+		return n
+	}
+	const pings, reads, words = 3, 1, 1
+	require.Equal(t, pings+reads+words, number(after["packets_received"])-number(before["packets_received"]))
+	c.Abandon()
+	require.Eventually(t, func() bool {
+		_, v := mntrOf(t, s.word("mntr"))
+		return v["num_alive_connections"] == "1" && v["pings_received"] == "3"
+	}, 20*time.Second, time.Millisecond, "they are still counted when their connection has gone")
 }

@@ -24,6 +24,7 @@ var mntrExtra = []keyReason{
 	{`followers`, "the name by which old dashboards and Solr know the learners"},
 	{`live_heap_bytes`, "there is no Java machine that could be asked for its memory"},
 	{`missing_audit_records`, "whether the audit log is whole"},
+	{`pings_received`, "packets_received with and without them are two questions"},
 	{`has_leader|leader_changes|(avg|min|max|cnt|sum|p50|p95|p99|p999)_fsync_us`, "the three numbers that stand on top"},
 	{`\w+_ID_ack_latency`, "the reference server takes one sample in a thousand: the recorded one had none yet"},
 	{`(avg|min|max|cnt|sum)_\w+_read_per_namespace`, "of a namespace that was only written; the reference server shows it with the first read"},

@@ -2,6 +2,7 @@ package server
 
 import (
 	"crypto/tls"
+	"encoding/binary"
 	"errors"
 	"io"
 	"net"
@@ -95,14 +96,30 @@ func (s *sink) len() int {
 	return len(s.sealed)
 }
 
-// seal encrypts output. It does not wait. The caller holds the writer, and calls sent when everything is written.
+// seal encrypts output, each frame in a record of its own. ZooKeeper's server does so by nature, and the C client depends on it: it
+// waits for the socket to become readable, which a frame behind another in the same record does not make happen. seal does not
+// wait. The caller holds the writer, and calls sent when everything is written.
 func (t *secured) seal(out []byte) ([]byte, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	_, err := t.tls.Write(out)
+	var err error
+	for len(out) > 0 && err == nil {
+		n := firstFrame(out)
+		_, err = t.tls.Write(out[:n])
+		out = out[n:]
+	}
 	sealed := t.sink.take()
 	t.onTheWay = len(sealed) > 0
 	return sealed, err
+}
+
+// firstFrame returns how much of an outbox its first frame is: an outbox holds whole frames. What is none, such as the text of a
+// four-letter word, goes as one.
+func firstFrame(out []byte) int {
+	if len(out) < 4 {
+		return len(out)
+	}
+	return int(min(uint64(len(out)), 4+uint64(binary.BigEndian.Uint32(out))))
 }
 
 func (t *secured) sent() {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509/pkix"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"net"
@@ -160,6 +161,31 @@ func TestSecureOutput(t *testing.T) {
 	}
 	_, err := c.Read(head)
 	require.ErrorIs(t, err, io.EOF, "with a farewell; without one it would be an unexpected end")
+}
+
+// TestSecureFramesAreRecords: clients that wait for the socket before each frame, as the C client does, would miss a frame that came
+// in one record with another.
+func TestSecureFramesAreRecords(t *testing.T) {
+	s := startSecure(t)
+	c := s.connect(s.SecureAddr(), s.client("somebody"))
+	_, err := c.Write(connectFrame(0, nil))
+	require.NoError(t, err)
+	record := make([]byte, 1<<16)
+	_, err = c.Read(record) // gives no more than one record
+	require.NoError(t, err)
+	const gets = 50
+	var requests []byte
+	for i := range gets {
+		requests = append(requests, getFrame(int32(i+1), "/")...)
+	}
+	_, err = c.Write(requests)
+	require.NoError(t, err)
+	for i := range gets {
+		n, err := c.Read(record)
+		require.NoError(t, err)
+		require.Equal(t, n-4, int(binary.BigEndian.Uint32(record)), "one frame")
+		require.Equal(t, uint32(i+1), binary.BigEndian.Uint32(record[4:]))
+	}
 }
 
 // TestSecureWords: four-letter words come over TLS, too, and end cleanly.

@@ -74,6 +74,6 @@ func newRoot() *cobra.Command {
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(newServer(), newVersion(), newCheckConf(), newSim(), newBench(), newEntrypoint(), newHealth(), newStatus(),
-		newTxnLog(), newSnapshot(), newRestore(), newPurge(), newDoctor(), newCLI())
+		newTxnLog(), newSnapshot(), newRestore(), newPurge(), newDoctor(), newCLI(), newLab())
 	return root
 }

@@ -35,7 +35,7 @@ need() {
 # The C client's library and the 3.8.0 server come from Debian, as an operator of Debian would get them.
 install_debian() {
   local missing=() package version
-  for package in libzookeeper-mt-dev libzookeeper-java libslf4j-java; do
+  for package in libzookeeper-mt-dev libzookeeper-java libslf4j-java libssl-dev; do
     dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || missing+=("$package")
   done
   if ((${#missing[@]})); then
@@ -96,6 +96,26 @@ build_c() {
   stamp c "$here"/c/*
 }
 
+# Debian builds the C client without TLS, so that one is built from the sources that the npm package "zookeeper" carries.
+build_c_tls() {
+  fresh c-tls "$here/node/package-lock.json" "$here"/c/* && return
+  say "compiling the C client with TLS"
+  local sources=$cache/node/zookeeper-client-c object
+  rm -rf "$sources"
+  tar -xzf "$cache/node/node_modules/zookeeper/deps/zookeeper-client-c.tar.gz" -C "$cache/node" 2>/dev/null || die "no sources of the C client"
+  printf '#define %s 1\n' HAVE_SYS_TIME_H HAVE_SYS_SOCKET_H HAVE_POLL HAVE_NETINET_IN_H HAVE_ARPA_INET_H HAVE_NETDB_H \
+    HAVE_UNISTD_H HAVE_SYS_UTSNAME_H HAVE_GETPWUID_R HAVE_GETUID HAVE_GETLOGIN HAVE_GETHOSTNAME >"$sources/src/config.h"
+  printf '#define PACKAGE_STRING "zookeeper C client, with TLS"\n' >>"$sources/src/config.h"
+  (cd "$sources" && gcc -w -O1 -D_GNU_SOURCE -DTHREADED -DHAVE_OPENSSL_H -Iinclude -Igenerated -Isrc -c src/addrvec.c src/mt_adaptor.c \
+    src/recordio.c src/zk_hashtable.c src/zk_log.c src/zookeeper.c src/hashtable/hashtable*.c generated/zookeeper.jute.c) ||
+    die "gcc cannot build the C client with TLS"
+  mkdir -p "$sources/include/zookeeper"
+  cp "$sources"/include/*.h "$sources"/generated/*.h "$sources/include/zookeeper/"
+  gcc -std=gnu11 -O1 -g -Wall -Wextra -Werror -DTHREADED -DHAVE_OPENSSL_H -isystem "$sources/include" -o "$cache/bin/interop-c-tls" "$here"/c/*.c \
+    "$sources"/*.o -lssl -lcrypto -lpthread -lm || die "gcc cannot build the C client's program with TLS"
+  stamp c-tls "$here/node/package-lock.json" "$here"/c/*
+}
+
 need java javac mvn python3 node npm gcc dpkg-query
 install_debian
 install_java
@@ -103,4 +123,5 @@ build_java
 install_python
 install_node
 build_c
+build_c_tls
 say "clients are ready in $cache"

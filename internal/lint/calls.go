@@ -2,6 +2,7 @@ package lint
 
 import (
 	"go/ast"
+	"path"
 	"strconv"
 	"strings"
 )
@@ -9,12 +10,15 @@ import (
 // checkCalls finds calls that have a better replacement here.
 func checkCalls(s *source) (findings []Finding) {
 	names := importNames(s.ast)
+	// An example prints, and reads like a program.
+	example := s.test && path.Base(s.file) == "example_test.go"
 	for _, spec := range s.ast.Imports {
-		if path, _ := strconv.Unquote(spec.Path.Value); path == "log" || path == "log/slog" {
+		if name, _ := strconv.Unquote(spec.Path.Value); (name == "log" || name == "log/slog") && !example {
 			findings = append(findings, s.finding(spec.Pos(), "log", "return an error, or take a *zap.Logger")...)
 		}
 	}
-	program := strings.HasPrefix(s.pkg, "cmd/") || s.ast.Name.Name == "main"
+	// Examples print what is compared with their Output.
+	program := strings.HasPrefix(s.pkg, "cmd/") || s.ast.Name.Name == "main" || example || strings.HasSuffix(s.file, "example_test.go")
 	polls := map[ast.Node]bool{}
 	ast.Inspect(s.ast, func(n ast.Node) bool {
 		if loop, ok := n.(*ast.ForStmt); ok && loop.Cond != nil {

@@ -208,6 +208,8 @@ func f(t *testing.T) {
 		at(sorted(checkCalls(parsed(t, "server/a_test.go", text)))))
 	require.Equal(t, []string{"5 log", "12 print", "14 print", "16 exit"}, at(sorted(checkCalls(parsed(t, "server/a.go", text)))))
 	require.Equal(t, []string{"5 log", "14 print"}, at(sorted(checkCalls(parsed(t, "cmd/zabra/a.go", text)))))
+	require.Equal(t, []string{"14 print", "17 sleep", "20 skip", "21 skip", "22 skip", "30 sleep"},
+		at(sorted(checkCalls(parsed(t, "recipes/lock/example_test.go", text)))), "an example prints")
 }
 
 func TestSizeRules(t *testing.T) {

@@ -225,7 +225,7 @@ func (c *Conn) Receive(frame []byte, now Now) (Verdict, error) {
 	d := jute.NewDecoder(frame, c.r.cfg.FieldBytesMax)
 	xid, op := d.Int32(), wire.Op(d.Int32())
 	body := frame[requestHeaderBytes:]
-	c.countReceived()
+	c.countReceived(op)
 	switch {
 	case op == wire.OpAuth:
 		return c.receiveAuth(xid, body, now)

@@ -20,7 +20,7 @@ func (c *Conn) receiveConnect(frame []byte) (Verdict, error) {
 	if d.Err() != nil {
 		return Closing, fmt.Errorf("%w: %w", ErrHandshake, d.Err())
 	}
-	c.countReceived()
+	c.countReceived(wire.OpCreateSession)
 	tree := c.r.Tree()
 	tree.RLock(c.shard)
 	last := tree.LastZxid()

@@ -57,8 +57,8 @@ type connStats struct {
 	lastRespMs, lastLatMs int64
 	lat                   latency
 	countedSent           int64 // how much of sent is in serverOut
-	// replyBytes and eventBytes are what was sent, since the connection was opened.
-	replyBytes, eventBytes int64
+	// replyBytes and eventBytes are what was sent, pings how many of them came, since the connection was opened.
+	replyBytes, eventBytes, pings int64
 }
 
 // sync starts the server-wide counters anew if they were reset since the last call.
@@ -93,11 +93,15 @@ func (s *connStats) replied(op wire.Op, xid int32, z zxid.Zxid, size int, recvMs
 	return lat
 }
 
-func (c *Conn) countReceived() {
+// countReceived counts a request. Its caller names the opcode as it came.
+func (c *Conn) countReceived(op wire.Op) {
 	c.out.Lock()
 	c.out.stats.sync(c.r.statsGeneration.Load())
 	c.out.stats.received++
 	c.out.stats.serverIn++
+	if op == wire.OpPing {
+		c.out.stats.pings++
+	}
 	c.out.Unlock()
 }
 
@@ -109,14 +113,14 @@ type totals struct {
 	last    int
 	min     int
 	max     int
-	// replyBytes and eventBytes do not begin anew.
-	replyBytes, eventBytes int64
+	// replyBytes, eventBytes and pings do not begin anew.
+	replyBytes, eventBytes, pings int64
 }
 
 // sync starts the totals anew if the statistics were reset since the last call.
 func (t *totals) sync(gen uint64) {
 	if t.gen != gen {
-		*t = totals{gen: gen, replyBytes: t.replyBytes, eventBytes: t.eventBytes}
+		*t = totals{gen: gen, replyBytes: t.replyBytes, eventBytes: t.eventBytes, pings: t.pings}
 	}
 }
 
@@ -125,6 +129,7 @@ func (t *totals) add(s *connStats, gen uint64) {
 	s.sync(gen)
 	t.replyBytes += s.replyBytes
 	t.eventBytes += s.eventBytes
+	t.pings += s.pings
 	t.in += s.serverIn
 	t.out += s.serverOut
 	t.lat.merge(s.serverLatency)
@@ -162,8 +167,8 @@ type Stats struct {
 	Applied, LearnerRevalidations, Prepared      uint64
 	StaleRequests, DroppedRequests, StaleReplies uint64
 	ReadPauses                                   uint64
-	// ReplyBytes and EventBytes are what was sent to clients since the start.
-	ReplyBytes, EventBytes int64
+	// ReplyBytes and EventBytes are what was sent to clients since the start, Pings are theirs.
+	ReplyBytes, EventBytes, Pings int64
 	// Throttled were refused because they had waited too long, StaleDropped thrown away because nobody waited for them any
 	// more, LargeRejected were beyond the budget of large requests.
 	Throttled, StaleDropped, LargeRejected uint64
@@ -227,7 +232,7 @@ func (r *Replica) Stats() Stats {
 		Applied:          r.counters.applied.Load(), LearnerRevalidations: r.counters.learnerRevalidations.Load(),
 		Prepared: r.counters.prepared.Load(), StaleRequests: r.counters.staleRequests.Load(),
 		DroppedRequests: r.counters.droppedRequests.Load(), StaleReplies: r.counters.staleReplies.Load(),
-		ReadPauses: r.counters.readPauses.Load(), ReplyBytes: sum.replyBytes, EventBytes: sum.eventBytes,
+		ReadPauses: r.counters.readPauses.Load(), ReplyBytes: sum.replyBytes, EventBytes: sum.eventBytes, Pings: sum.pings,
 		Throttled:     r.counters.throttled.Load(),
 		StaleDropped:  r.counters.staleDropped.Load(),
 		LargeRejected: r.counters.largeRejected.Load(),

@@ -18,6 +18,9 @@ func (s *Server) Sessions() (ids []int64) {
 	return ids
 }
 
+// Connections is how many connections the running server has.
+func (s *Server) Connections() int { return s.running.Stats().Connections }
+
 // ExpireSession ends a session as its timeout would, whether its client is alive or not. When it returns, the session's
 // ephemeral nodes are gone on this server, or on all members of its ensemble that serve. The client hears of it when it
 // connects again. It fails the test if there is no such session.

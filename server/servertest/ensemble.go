@@ -2,12 +2,9 @@ package servertest
 
 import (
 	"fmt"
-	"math/rand/v2"
-	"net"
 	"os"
 	"path/filepath"
 	"strconv"
-	"sync"
 	"testing"
 
 	"zabra/server"
@@ -193,32 +190,4 @@ func (e *Ensemble) Digest(id int) uint64 { return e.Server(id).running.Digest() 
 func (e *Ensemble) await(what string, cond func() bool) {
 	e.t.Helper()
 	await(e.t, e.servers, what, cond)
-}
-
-// Ports for servers that must know each other's before they start are taken from below the range that the system gives
-// to outgoing connections: one of those could otherwise hold the port while its server is down.
-const (
-	portMin = 10000
-	portMax = 32000
-)
-
-// taken are the ports that this process has given out.
-var taken sync.Map
-
-// freePort returns a port of the loopback interface that was free a moment ago.
-func freePort(t testing.TB) int {
-	t.Helper()
-	for range 1000 {
-		port := portMin + rand.IntN(portMax-portMin)
-		if _, used := taken.LoadOrStore(port, true); used {
-			continue
-		}
-		l, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-		if err == nil {
-			l.Close()
-			return port
-		}
-	}
-	t.Fatalf("servertest: no free port between %d and %d", portMin, portMax)
-	return 0
 }

@@ -1,10 +1,3 @@
-// Package servertest runs real servers inside of Go tests.
-//
-// Start gives a standalone server on a free port of the loopback interface with a data directory of its own, which ends
-// with the test. Server.Client connects to it. Server.Restart and Server.Kill try what survives.
-//
-// StartEnsemble gives several servers that form an ensemble: Ensemble.Leader and Ensemble.Follower tell them apart,
-// Ensemble.Server gives each of them.
 package servertest
 
 import (
@@ -16,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -248,23 +242,26 @@ func (s *Server) load() (*conf.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg.ClientPort = 0
-	if cfg.Security.SecureClientPort != conf.Unset {
-		cfg.Security.SecureClientPort = 0
+	cfg.ClientPort, err = s.port(s.addr)
+	if cfg.Security.SecureClientPort != conf.Unset && err == nil {
+		cfg.Security.SecureClientPort, err = s.port(s.secureAddr)
 	}
-	return cfg, errors.Join(samePort(s.addr, &cfg.ClientPort), samePort(s.secureAddr, &cfg.Security.SecureClientPort))
+	return cfg, err
 }
 
-// samePort takes over the port of an earlier start, if there was one.
-func samePort(addr string, port *int) error {
+// port is that of an earlier start, if there was one, or else a new one.
+func (s *Server) port(addr string) (int, error) {
 	if addr == "" {
-		return nil
+		return freePort(s.t), nil
 	}
-	_, err := fmt.Sscanf(addr[strings.LastIndexByte(addr, ':')+1:], "%d", port)
-	return err
+	_, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(port)
 }
 
-// portLater stands in the file, where 0 cannot, for a port that is chosen when it is bound.
+// portLater stands in the file for the port that is chosen next.
 const portLater = 2181
 
 // awaitServing returns when a connection gets an answer: New has bound the port already, so connecting proves nothing.
