@@ -91,7 +91,7 @@ func (r *Registration[T]) settlePlain(session *recipes.Session) (<-chan zk.Event
 		return nil, r.create(owner)
 	case err != nil:
 		return nil, err
-	case stat.EphemeralOwner == owner && (r.held || r.tried):
+	case stat.EphemeralOwner == owner:
 		return r.settleData(r.path, data, stat, watch)
 	case stat.EphemeralOwner != owner && stat.EphemeralOwner == r.owner(r.d.client.Session()):
 		return nil, nil // the session has changed meanwhile
@@ -194,7 +194,7 @@ func (r *Registration[T]) removeOnce() (done bool, err error) {
 	if r.kind == DynamicSequential {
 		node = r.node
 	}
-	if node == "" || r.kind != DynamicSequential && !r.tried {
+	if node == "" || r.kind != DynamicSequential && !r.tried && !r.held {
 		return true, nil
 	}
 	stat, err := r.d.client.Exists(context.Background(), node)
