@@ -216,6 +216,7 @@ func TestAuthAndACL(t *testing.T) {
 	require.ErrorIs(t, err, zk.ErrNoAuth)
 	_, _, err = owner.Get(t.Context(), "/hers")
 	require.NoError(t, err)
+	require.NoError(t, owner.Delete(t.Context(), "/hers", -1)) // nobody else could clear it away
 }
 
 func TestWrapTakesTheFirstDisconnectForTheEnd(t *testing.T) {

@@ -141,21 +141,21 @@ func history(t *testing.T, records ...[]byte) []Txn {
 }
 
 func TestReadLogs(t *testing.T) {
-	first := record(7, 1, 1, txnCreate, "/judge-0/k0", "a", 0, 0)
-	multi := record(7, 2, 2, txnMulti, 2, txnSet, string(record(0, 0, 0, 0, "/judge-0/k0", "b", 1)[logTxnHeader:]), txnError, string(binary.BigEndian.AppendUint32(nil, 0xffffff9b)))
+	first := record(7, 1, 1, TxnCreate, "/judge-0/k0", "a", 0, 0)
+	multi := record(7, 2, 2, txnMulti, 2, TxnSet, string(record(0, 0, 0, 0, "/judge-0/k0", "b", 1)[logTxnHeader:]), txnError, string(binary.BigEndian.AppendUint32(nil, 0xffffff9b)))
 	log, err := ReadLogs(writeLog(t, "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x09torn", first, multi))
 	require.NoError(t, err)
 	require.Len(t, log, 2)
-	require.Equal(t, []Change{{Type: txnCreate, Path: "/judge-0/k0", Value: "a"}}, log[0].Changes)
+	require.Equal(t, []Change{{Type: TxnCreate, Path: "/judge-0/k0", Value: "a"}}, log[0].Changes)
 	require.Equal(t, []Change{{Type: txnError}, {Type: txnError, Code: -101}}, log[1].Changes)
 	_, err = ReadLogs(writeLog(t, "", first[:logTxnHeader+6]))
 	require.ErrorContains(t, err, "too short")
 }
 
 func TestMerge(t *testing.T) {
-	a, b, c := record(7, 1, 1, txnCreate, "/a", "a"), record(7, 2, 2, txnSet, "/a", "b", 1), record(7, 3, 3, txnSet, "/a", "c", 2)
-	other := record(7, 2, 2, txnSet, "/a", "B", 1)
-	epoch := record(7, 4, 1<<32+1, txnSet, "/a", "d", 3)
+	a, b, c := record(7, 1, 1, TxnCreate, "/a", "a"), record(7, 2, 2, TxnSet, "/a", "b", 1), record(7, 3, 3, TxnSet, "/a", "c", 2)
+	other := record(7, 2, 2, TxnSet, "/a", "B", 1)
+	epoch := record(7, 4, 1<<32+1, TxnSet, "/a", "d", 3)
 	all, err := Merge([][]Txn{history(t, a, b), history(t, b, c, epoch)})
 	require.NoError(t, err)
 	require.Len(t, all, 4)
@@ -168,7 +168,7 @@ func TestMerge(t *testing.T) {
 }
 
 func TestReplay(t *testing.T) {
-	txns := history(t, record(7, 1, 1, txnCreate, "/judge-0/k0", "a", 0, 0), record(7, 2, 2, txnSet, "/judge-0/k0", "b", 1), record(7, 3, 3, txnError, -103))
+	txns := history(t, record(7, 1, 1, TxnCreate, "/judge-0/k0", "a", 0, 0), record(7, 2, 2, TxnSet, "/judge-0/k0", "b", 1), record(7, 3, 3, txnError, -103))
 	r, err := NewReplay(txns)
 	require.NoError(t, err)
 	shown := func(zxid, mzxid int64, version int32, value string, watch bool) Step {
@@ -204,10 +204,10 @@ func TestReplay(t *testing.T) {
 		})
 	}
 
-	_, err = NewReplay(history(t, record(7, 1, 1, txnCreate, "/a", "a"), record(7, 1, 2, txnSet, "/a", "a", 1)))
+	_, err = NewReplay(history(t, record(7, 1, 1, TxnCreate, "/a", "a"), record(7, 1, 2, TxnSet, "/a", "a", 1)))
 	require.ErrorContains(t, err, "twice")
-	_, err = NewReplay(history(t, record(7, 1, 1, txnCreate, "/a", "a"), record(7, 2, 2, txnSet, "/a", "a", 2)))
+	_, err = NewReplay(history(t, record(7, 1, 1, TxnCreate, "/a", "a"), record(7, 2, 2, TxnSet, "/a", "a", 2)))
 	require.ErrorContains(t, err, "goes from version")
-	_, err = NewReplay(history(t, record(7, 1, 1, txnSet, "/a", "a", 1)))
+	_, err = NewReplay(history(t, record(7, 1, 1, TxnSet, "/a", "a", 1)))
 	require.ErrorContains(t, err, "exists")
 }

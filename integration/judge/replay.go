@@ -88,18 +88,18 @@ func (r *Replay) apply(t *Txn) error {
 	}
 	for _, c := range t.Changes {
 		now, exists := r.at(c.Path, t.Zxid)
-		if exists == (c.Type == txnCreate) {
+		if exists == (c.Type == TxnCreate) {
 			return fmt.Errorf("%#x: type %d of %s, which exists: %v", uint64(t.Zxid), c.Type, c.Path, exists)
 		}
 		next := version{zxid: t.Zxid, data: c.Value, node: harness.Stat{Czxid: now.node.Czxid, Mzxid: t.Zxid, Version: c.Version}}
 		switch c.Type {
-		case txnCreate:
+		case TxnCreate:
 			next.node.Czxid = t.Zxid
-		case txnSet:
+		case TxnSet:
 			if c.Version != now.node.Version+1 {
 				return fmt.Errorf("%#x: %s goes from version %d to %d", uint64(t.Zxid), c.Path, now.node.Version, c.Version)
 			}
-		case txnDelete:
+		case TxnDelete:
 			next = version{zxid: t.Zxid, gone: true}
 		default:
 			continue
@@ -211,7 +211,7 @@ func (r *Replay) checkAnswer(op *Op) error {
 
 func checkChange(op *Op, i int, c Change) error {
 	sub := op.Write[i]
-	kind := map[Verb]int32{Create: txnCreate, Set: txnSet, Delete: txnDelete, Check: txnCheck}[sub.Verb]
+	kind := map[Verb]int32{Create: TxnCreate, Set: TxnSet, Delete: TxnDelete, Check: TxnCheck}[sub.Verb]
 	wrong := c.Code != op.Codes[i]
 	if c.Type != txnError {
 		wrong = wrong || c.Type != kind || c.Path != Path(op.Group, sub.Key) || c.Value != sub.Value

@@ -13,15 +13,16 @@ import (
 	"strings"
 )
 
-// Transaction types in the log that change nodes.
+// Transaction types in the log. Creates of every kind that is read here stand as TxnCreate in a Change.
 const (
-	txnError   = -1
-	txnCreate  = 1
-	txnDelete  = 2
-	txnSet     = 5
-	txnCheck   = 13
-	txnMulti   = 14
-	txnCreate2 = 15
+	txnCloseSession = -11
+	txnError        = -1
+	TxnCreate       = 1
+	TxnDelete       = 2
+	TxnSet          = 5
+	TxnCheck        = 13
+	txnMulti        = 14
+	txnCreate2      = 15
 )
 
 const (
@@ -38,6 +39,8 @@ type Txn struct {
 	Cxid    int32
 	Zxid    int64
 	Changes []Change
+	// EndsSession says that Session was closed or has expired; its ephemeral nodes go with it.
+	EndsSession bool
 	// Code is what the write answers: 0, or the error that was logged in its place. A multi's is in its changes.
 	Code int32
 	// identity is what all servers have to agree on: the whole payload, but for a multi that failed. The steps of one that were
@@ -126,6 +129,8 @@ func parseTxn(b []byte) (Txn, error) {
 		}
 	case txnError:
 		t.Code = p.int()
+	case txnCloseSession:
+		t.EndsSession = true
 	default:
 		if c := p.change(kind); c.Path != "" {
 			t.Changes = []Change{c}
@@ -197,13 +202,13 @@ func (p *parser) changes() (all []Change, multiFailed bool) {
 func (p *parser) change(kind int32) Change {
 	c := Change{Type: kind}
 	switch kind {
-	case txnCreate, txnCreate2:
-		c.Type, c.Path, c.Value = txnCreate, p.text(), p.text()
-	case txnSet:
+	case TxnCreate, txnCreate2:
+		c.Type, c.Path, c.Value = TxnCreate, p.text(), p.text()
+	case TxnSet:
 		c.Path, c.Value, c.Version = p.text(), p.text(), p.int()
-	case txnDelete:
+	case TxnDelete:
 		c.Path = p.text()
-	case txnCheck:
+	case TxnCheck:
 		c.Path = p.text()
 	case txnError:
 		c.Code = p.int()

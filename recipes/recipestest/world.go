@@ -102,7 +102,7 @@ func (w *World) remove(raw *zk.Conn) {
 
 func removeTree(raw *zk.Conn, path string) bool {
 	children, _, err := raw.Children(path)
-	if err != nil && err != zk.ErrNoNode {
+	if err != nil && err != zk.ErrNoNode && err != zk.ErrNoAuth { // to delete a node is a right at its parent
 		return false
 	}
 	for _, name := range children {
