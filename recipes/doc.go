@@ -1,7 +1,17 @@
 // Package recipes is what the coordination recipes for Go stand on: a client that knows how far its session can be relied
-// on. The recipes are in the packages below: [zabra/recipes/lock], [zabra/recipes/election], [zabra/recipes/cache], and so on.
-// They speak to any ZooKeeper through github.com/go-zookeeper/zk, and use the same nodes as Curator and kazoo, so that
-// processes in Go, Java and Python can wait in one line.
+// on. They speak to any ZooKeeper through github.com/go-zookeeper/zk, and use the same nodes as Curator and kazoo where those have
+// the recipe, so that processes in Go, Java and Python can wait in one line. The recipes are in the packages below:
+//
+//   - [zabra/recipes/lock]: mutexes, locks for readers and writers, semaphores, and fences
+//   - [zabra/recipes/election]: one leader among many
+//   - [zabra/recipes/node], [zabra/recipes/group]: a node that is kept in place, and members that know of each other
+//   - [zabra/recipes/cache]: copies of nodes in memory
+//   - [zabra/recipes/config]: typed configuration, with versions and cohorts
+//   - [zabra/recipes/discovery]: instances of services
+//   - [zabra/recipes/queue], [zabra/recipes/counter], [zabra/recipes/barrier]: work, numbers, and waiting for each other
+//   - [zabra/recipes/schema]: rules for what a program does with its nodes
+//
+// A program makes one Client with Connect, and gives it to all recipes. zabra/server/servertest has servers to test it with.
 //
 // # What a session is worth
 //
