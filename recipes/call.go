@@ -73,8 +73,8 @@ func retried[T any](ctx context.Context, c *Client, repeat func(error) bool, do 
 	}
 }
 
-// pause waits as the retry policy says. It returns false if there is to be no other attempt, with the reason if that is not
-// the policy's.
+// pause waits as the retry policy says, but not longer than until the connection is back. It returns false if there is to be no
+// other attempt, with the reason if that is not the policy's.
 func (c *Client) pause(ctx context.Context, attempt int) (bool, error) {
 	wait, again := c.opts.Retry(attempt)
 	if !again {
@@ -82,12 +82,27 @@ func (c *Client) pause(ctx context.Context, attempt int) (bool, error) {
 	}
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true, nil
-	case <-ctx.Done():
-		return false, context.Cause(ctx)
-	case <-c.closed:
-		return false, ErrClosed
+	_, changed := c.connected()
+	for {
+		select {
+		case <-timer.C:
+			return true, nil
+		case <-ctx.Done():
+			return false, context.Cause(ctx)
+		case <-c.closed:
+			return false, ErrClosed
+		case <-changed:
+			var back bool
+			if back, changed = c.connected(); back {
+				return true, nil
+			}
+		}
 	}
+}
+
+// connected tells whether there is a connection, and returns what is closed when that may have changed.
+func (c *Client) connected() (bool, <-chan struct{}) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.mu.state.IsConnected(), c.mu.changed
 }

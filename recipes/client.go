@@ -97,35 +97,6 @@ func (c *Client) AddAuth(ctx context.Context, a Auth) error {
 	return wrap("add auth", a.Scheme, err)
 }
 
-// Wrap stands on a connection that exists, and takes over its channel of events: nobody else may receive from it. The
-// client cannot look at that connection's frames. It therefore knows no lease, and takes a session for lost as soon as the
-// connection breaks. The timeout in the options should be the one that was given to zk.Connect; Dial and Logger do not count.
-// The identities are told to the server in the background, the namespace is not made. Close closes the connection.
-func Wrap(conn *zk.Conn, events <-chan zk.Event, o Options) (*Client, error) {
-	o, err := o.withDefaults()
-	if err != nil {
-		return nil, err
-	}
-	c := newClient(o)
-	c.conn = conn
-	if conn.State() == zk.StateHasSession { // its event may have been received before
-		c.onEvent(zk.Event{Type: zk.EventSession, State: zk.StateHasSession})
-	}
-	c.goBackground(func() {
-		for e := range events {
-			c.onEvent(e)
-		}
-	})
-	c.goBackground(func() {
-		for _, a := range o.Auth {
-			if err := c.AddAuth(c.ctx, a); err != nil {
-				o.Logger.Printf("recipes: %v", err)
-			}
-		}
-	})
-	return c, nil
-}
-
 func drain(events <-chan zk.Event) {
 	for range events { // they were given to onEvent
 	}
@@ -241,8 +212,8 @@ func (c *Client) resume() {
 	var id int64
 	if c.mu.granted != nil {
 		id = c.mu.granted.id
-	} else {
-		id = c.conn.SessionID()
+	} else if id = c.conn.SessionID(); id == 0 {
+		return // it has expired since
 	}
 	first := c.mu.state == Connecting
 	if s := c.mu.session; s.id == id && !s.Over() {

@@ -16,6 +16,7 @@ import (
 const (
 	opCreate   = 1
 	opDelete   = 2
+	opExists   = 3
 	opGetData  = 4
 	opSetData  = 5
 	opChildren = 12

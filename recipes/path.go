@@ -55,6 +55,8 @@ func (c *Client) ensure(ctx context.Context, absolute string) error {
 		switch {
 		case err == nil || errors.Is(err, zk.ErrNodeExists):
 			return nil
+		case errors.Is(err, zk.ErrNoAuth): // which servers say before they look whether the node exists
+			return c.unlessThere(ctx, absolute, err)
 		case !errors.Is(err, zk.ErrNoNode):
 			return err
 		}
@@ -62,6 +64,21 @@ func (c *Client) ensure(ctx context.Context, absolute string) error {
 			return err
 		}
 	}
+}
+
+// unlessThere returns the error of a create, or nil if the node is there anyway.
+func (c *Client) unlessThere(ctx context.Context, absolute string, refused error) error {
+	found, err := repeated(ctx, c, func(conn *zk.Conn) (bool, error) {
+		found, _, err := conn.Exists(absolute)
+		return found, err
+	})
+	switch {
+	case err != nil:
+		return err
+	case found:
+		return nil
+	}
+	return refused
 }
 
 func (c *Client) createContainer(conn *zk.Conn, absolute string) (string, error) {

@@ -42,6 +42,8 @@ func (c *Client) CreateProtected(ctx context.Context, s *Session, p string, data
 	dir, name := path.Split(c.Path(p))
 	pr := &protected{c: c, s: s, dir: path.Clean(dir), guid: newGUID(), data: data, flags: flags}
 	pr.path = path.Join(pr.dir, protectedPrefix+pr.guid+"-"+name)
+	ctx, cancel := s.during(ctx)
+	defer cancel()
 	node, err := pr.create(ctx)
 	if err != nil {
 		pr.clear()
@@ -118,6 +120,9 @@ func (p *protected) attempt(ctx context.Context) (string, error) {
 		return "", ErrSessionLost
 	case <-p.c.closed:
 		return "", ErrClosed
+	}
+	if errors.Is(r.err, zk.ErrNodeExists) { // only an earlier attempt can have made it
+		return p.path, nil
 	}
 	p.may = r.err == nil || noAnswer(r.err)
 	if errors.Is(r.err, zk.ErrNoNode) {

@@ -24,7 +24,7 @@ func TestProtectedCreateIsCarriedOutOnce(t *testing.T) {
 		"the search is lost, too":    func(p *servertest.Proxy) { p.DropReply(opCreate); p.DropReply(opChildren) },
 		"the connection was cut":     func(p *servertest.Proxy) { p.Cut() },
 		"the network is slow":        func(p *servertest.Proxy) { p.Delay(20 * time.Millisecond) },
-		"the reply to exist is lost": func(p *servertest.Proxy) { p.DropReply(3) },
+		"the reply to exist is lost": func(p *servertest.Proxy) { p.DropReply(opExists) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := recipestest.Start(t)
@@ -88,8 +88,8 @@ func TestProtectedCreateIsOfItsSession(t *testing.T) {
 	require.ErrorIs(t, <-failed, recipes.ErrSessionLost)
 	next, err := c.AwaitSession(t.Context())
 	require.NoError(t, err)
-	_, err = c.CreateProtected(t.Context(), next, "/locks/mark-", nil, zk.FlagEphemeral)
-	require.NoError(t, err)
+	require.NotSame(t, s, next)
+	require.NoError(t, c.EnsurePath(t.Context(), "/locks/the-mark-"))
 	onlyMark(t, c)
 }
 
@@ -102,14 +102,30 @@ func onlyMark(t *testing.T, c *recipes.Client) {
 	}, "only the mark is left")
 }
 
+// A session that is over ends the call, also where it waits for a connection to look at what was made.
+func TestProtectedCreateEndsWithItsSession(t *testing.T) {
+	for _, op := range []int32{opCreate, opExists} {
+		w := recipestest.Start(t)
+		c, p := w.Faulty(t)
+		require.NoError(t, c.EnsurePath(t.Context(), "/locks/the-mark-"))
+		p.DropRequest(op)
+		p.Refuse(true)
+		_, err := c.CreateProtected(t.Context(), c.Session(), "/locks/lock-", nil, zk.FlagEphemeralSequential)
+		require.ErrorIs(t, err, recipes.ErrSessionLost, "%d", op)
+		p.Refuse(false)
+		_, err = c.AwaitSession(t.Context())
+		require.NoError(t, err)
+		onlyMark(t, c)
+	}
+}
+
 func TestProtectedCreateThatIsGivenUpLeavesNothing(t *testing.T) {
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 0))
 			w := recipestest.Start(t)
 			c, p := w.Faulty(t)
-			_, err := c.CreateProtected(t.Context(), c.Session(), "/locks/mark-", nil, zk.FlagEphemeral)
-			require.NoError(t, err)
+			require.NoError(t, c.EnsurePath(t.Context(), "/locks/the-mark-")) // keeps the container
 			p.Delay(time.Duration(rng.IntN(4)) * time.Millisecond)
 			for range 5 {
 				if rng.IntN(3) == 0 {

@@ -53,6 +53,19 @@ func (s *Session) Remaining() time.Duration {
 	return max(time.Until(s.lease.until()), 0)
 }
 
+// during returns a context that ends with the session, too, for the reason ErrSessionLost.
+func (s *Session) during(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() {
+		select {
+		case <-s.done:
+			cancel(ErrSessionLost)
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(nil) }
+}
+
 func (s *Session) end() { s.once.Do(func() { close(s.done) }) }
 
 // Session returns the present one. It may be done already.

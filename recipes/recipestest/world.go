@@ -86,9 +86,10 @@ func (w *World) begin() {
 	}
 	w.root = "/recipes-test-" + hex.EncodeToString(id[:])
 	raw := w.Raw(w.t)
-	if _, err := raw.Create(w.root, nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
-		w.t.Fatalf("recipestest: %v", err)
-	}
+	Eventually(w.t, func() bool {
+		_, err := raw.Create(w.root, nil, 0, zk.WorldACL(zk.PermAll))
+		return err == nil || err == zk.ErrNodeExists
+	}, w.root+" is made")
 	if w.external != "" {
 		w.t.Cleanup(func() { w.remove(raw) })
 	}
