@@ -116,7 +116,14 @@ build_c_tls() {
   stamp c-tls "$here/node/package-lock.json" "$here"/c/*
 }
 
-need java javac mvn python3 node npm gcc dpkg-query
+build_telegraf() {
+  fresh telegraf "$here"/telegraf/* && return
+  say "compiling Telegraf's zookeeper input"
+  (cd "$here/telegraf" && CGO_ENABLED=0 go build -o "$cache/bin/telegraf" .) || die "go cannot build Telegraf's input"
+  stamp telegraf "$here"/telegraf/*
+}
+
+need go java javac mvn python3 node npm gcc dpkg-query
 install_debian
 install_java
 build_java
@@ -124,4 +131,5 @@ install_python
 install_node
 build_c
 build_c_tls
+build_telegraf
 say "clients are ready in $cache"

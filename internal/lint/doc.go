@@ -106,6 +106,9 @@ func load(root string) ([]*source, error) {
 			if path != root && (d.Name() == "testdata" || d.Name() == "vendor" || d.Name()[0] == '.' || d.Name()[0] == '_') {
 				return filepath.SkipDir
 			}
+			if _, err := os.Stat(filepath.Join(path, "go.mod")); err == nil && path != root { // another module
+				return filepath.SkipDir
+			}
 			return nil
 		}
 		if !strings.HasSuffix(path, ".go") {
