@@ -86,7 +86,7 @@ func (c *Client) begin(ctx context.Context) error {
 	if c.opts.Namespace == "" {
 		return nil
 	}
-	return c.ensure(ctx, c.opts.Namespace)
+	return c.ensure(ctx, c.opts.Namespace, c.createPersistent)
 }
 
 // AddAuth tells the server who this client is, now and after each reconnect.

@@ -168,6 +168,7 @@ func TestNamespaceAndMissingParents(t *testing.T) {
 	w := recipestest.Start(t)
 	c, p := w.Faulty(t, func(o *recipes.Options) { o.Namespace += "/app/blue" })
 	ctx := t.Context()
+	require.Zero(t, p.Requests(opCreateContainer), "the namespace itself is to stay")
 	require.NoError(t, c.EnsurePath(ctx, "/x/y/z"))
 	require.NoError(t, c.EnsurePath(ctx, "/x/y/z"))
 	require.NoError(t, c.EnsurePath(ctx, "/"))

@@ -12,7 +12,7 @@ import (
 type Options struct {
 	// SessionTimeout is what is asked of the server, 10 s if it is 0. The server decides, usually within 2 to 20 of its ticks.
 	SessionTimeout time.Duration
-	// Namespace is a node below which all paths of this client lie, such as "/app". Connect makes it if it is missing.
+	// Namespace is a node below which all paths of this client lie, such as "/app". Connect makes it if it is missing, to stay.
 	Namespace string
 	// Retry is how reads are repeated after a lost connection, and how background work is. Without one it is
 	// Exponential(50 ms, 2 s).

@@ -42,16 +42,19 @@ func (c *Client) EnsurePath(ctx context.Context, p string) error {
 	if err := checkPath(p); err != nil {
 		return err
 	}
-	return wrap("make", p, c.ensure(ctx, c.Path(p)))
+	return wrap("make", p, c.ensure(ctx, c.Path(p), c.createContainer))
 }
 
+// maker makes a node of an absolute path, without data.
+type maker func(conn *zk.Conn, absolute string) (string, error)
+
 // ensure makes the missing nodes of an absolute path. It tries the last one first: mostly nothing else is missing.
-func (c *Client) ensure(ctx context.Context, absolute string) error {
+func (c *Client) ensure(ctx context.Context, absolute string, create maker) error {
 	if absolute == "/" {
 		return nil
 	}
 	for {
-		_, err := repeated(ctx, c, func(conn *zk.Conn) (string, error) { return c.createContainer(conn, absolute) })
+		_, err := repeated(ctx, c, func(conn *zk.Conn) (string, error) { return create(conn, absolute) })
 		switch {
 		case err == nil || errors.Is(err, zk.ErrNodeExists):
 			return nil
@@ -60,7 +63,7 @@ func (c *Client) ensure(ctx context.Context, absolute string) error {
 		case !errors.Is(err, zk.ErrNoNode):
 			return err
 		}
-		if err := c.ensure(ctx, path.Dir(absolute)); err != nil {
+		if err := c.ensure(ctx, path.Dir(absolute), create); err != nil {
 			return err
 		}
 	}
@@ -89,6 +92,10 @@ func (c *Client) createContainer(conn *zk.Conn, absolute string) (string, error)
 		}
 		c.withoutContainers.Store(true)
 	}
+	return c.createPersistent(conn, absolute)
+}
+
+func (c *Client) createPersistent(conn *zk.Conn, absolute string) (string, error) {
 	return conn.Create(absolute, nil, zk.FlagPersistent, c.opts.ACL)
 }
 

@@ -126,7 +126,7 @@ func (p *protected) attempt(ctx context.Context) (string, error) {
 	}
 	p.may = r.err == nil || noAnswer(r.err)
 	if errors.Is(r.err, zk.ErrNoNode) {
-		return "", p.c.ensure(ctx, p.dir)
+		return "", p.c.ensure(ctx, p.dir, p.c.createContainer)
 	}
 	return r.value, r.err
 }

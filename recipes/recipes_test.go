@@ -58,6 +58,7 @@ func TestRetryPolicies(t *testing.T) {
 func TestStateNames(t *testing.T) {
 	require.Equal(t, "Connecting Connected Suspended Reconnected Lost", names(recipes.Connecting, recipes.Connected,
 		recipes.Suspended, recipes.Reconnected, recipes.Lost))
+	require.Equal(t, "State(-1) State(5)", names(-1, 5))
 	require.True(t, recipes.Reconnected.IsConnected())
 	require.False(t, recipes.Suspended.IsConnected())
 }

@@ -2,6 +2,7 @@ package recipes
 
 import (
 	"context"
+	"fmt"
 	"sync"
 )
 
@@ -23,7 +24,11 @@ const (
 
 // String returns the name of the state.
 func (s State) String() string {
-	return [...]string{"Connecting", "Connected", "Suspended", "Reconnected", "Lost"}[s]
+	names := [...]string{"Connecting", "Connected", "Suspended", "Reconnected", "Lost"}
+	if s < 0 || int(s) >= len(names) {
+		return fmt.Sprintf("State(%d)", int(s))
+	}
+	return names[s]
 }
 
 // IsConnected tells whether requests are answered in this state.

@@ -264,8 +264,15 @@ func (r *Rollout[T]) resolve(ctx context.Context, e cache.Entry) (raw, error) {
 	if err != nil {
 		return raw{}, err
 	}
-	for {
+	for synced := false; ; {
 		v, err := r.readVersion(ctx, p.Version)
+		// After a reconnect the server may be behind the one that had the pointer, which names nothing that never was.
+		if errors.Is(err, ErrNoVersion) && !synced {
+			if err = r.client.Sync(ctx, r.root); err == nil {
+				synced = true
+				continue
+			}
+		}
 		if err == nil {
 			v.stat = e.Stat // the pointer is what brings it into force
 			return v, nil
