@@ -100,6 +100,21 @@ func (c *Client) pause(ctx context.Context, attempt int) (bool, error) {
 	}
 }
 
+// Sleep waits, for example before something is tried again. It fails at once with ctx's cause when ctx ends, and with
+// ErrClosed when the client is closed.
+func (c *Client) Sleep(ctx context.Context, wait time.Duration) error {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-c.closed:
+		return ErrClosed
+	}
+}
+
 // connected tells whether there is a connection, and returns what is closed when that may have changed.
 func (c *Client) connected() (bool, <-chan struct{}) {
 	c.mu.Lock()

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"path"
 	"strings"
-	"time"
 
 	"github.com/go-zookeeper/zk"
 )
@@ -190,14 +189,4 @@ func (p *protected) clear() {
 			p.c.persist(attempt)
 		}
 	})
-}
-
-// sleep waits, but not longer than ctx.
-func sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }

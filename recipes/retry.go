@@ -2,8 +2,8 @@ package recipes
 
 import "time"
 
-// RetryPolicy says how long to wait before the next attempt, and whether there is one. attempt counts from 0, for the wait
-// after the first failure. It has to be usable from several goroutines.
+// RetryPolicy says how long to wait at most before the next attempt, and whether there is one: a connection that is back ends
+// the wait. attempt counts from 0, for the wait after the first failure. It has to be usable from several goroutines.
 type RetryPolicy func(attempt int) (wait time.Duration, again bool)
 
 // Exponential tries without end, until the context of the call does. The wait begins with first and doubles up to most.

@@ -78,6 +78,6 @@ func (c *Client) persist(attempt int) {
 	again, err := c.pause(c.ctx, attempt)
 	if !again && err == nil {
 		// The policy is for calls that somebody waits for.
-		sleep(c.ctx, retryMostDefault)
+		_ = c.Sleep(c.ctx, retryMostDefault)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -203,7 +202,7 @@ func (l *Long) tries(ctx context.Context, policy recipes.RetryPolicy, f change, 
 		if !again {
 			return fmt.Errorf("%w: %s, tried %d times", ErrContended, l.path, r.Tries)
 		}
-		if err := pause(ctx, l.c, wait); err != nil {
+		if err := l.c.Sleep(ctx, wait); err != nil {
 			return err
 		}
 	}
@@ -276,17 +275,3 @@ func (l *Long) take(ctx context.Context) error {
 }
 
 func (l *Long) give() { <-l.turn }
-
-// pause waits, unless something ends before.
-func pause(ctx context.Context, c *recipes.Client, wait time.Duration) error {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-c.Closed():
-		return recipes.ErrClosed
-	}
-}

@@ -92,7 +92,7 @@ func (l *Long) decide(ctx context.Context, u *UnknownError) error {
 			break
 		}
 		wait, _ := policy(attempt)
-		if err := pause(ctx, l.c, wait); err != nil {
+		if err := l.c.Sleep(ctx, wait); err != nil {
 			return err
 		}
 	}

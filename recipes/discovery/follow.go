@@ -42,7 +42,7 @@ func (p *Provider[T]) run() {
 		if !passing(err) {
 			p.refused(err)
 		}
-		pause(p.d.client.Closed(), p.ctx.Done(), failures)
+		pause(p.ctx, p.d.client, failures)
 		failures++
 	}
 }
@@ -154,7 +154,7 @@ func (p *Provider[T]) runFollower(f *follower) {
 		case errors.Is(err, recipes.ErrClosed):
 			return
 		case err != nil:
-			pause(p.d.client.Closed(), f.ctx.Done(), failures)
+			pause(f.ctx, p.d.client, failures)
 			failures++
 			continue
 		}

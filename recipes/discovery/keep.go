@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"path"
-	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -31,7 +30,7 @@ func (r *Registration[T]) run() {
 		if errors.Is(err, recipes.ErrClosed) {
 			return // nothing can be deleted any more
 		}
-		pause(r.d.client.Closed(), r.stopped.Done(), failures)
+		pause(r.stopped, r.d.client, failures)
 		failures++
 	}
 	r.remove()
@@ -185,7 +184,7 @@ func (r *Registration[T]) remove() {
 		if done || errors.Is(err, recipes.ErrClosed) {
 			return
 		}
-		pause(r.d.client.Closed(), nil, failures)
+		pause(context.Background(), r.d.client, failures)
 	}
 }
 
@@ -228,13 +227,10 @@ func unless(err error, harmless ...error) error {
 	return err
 }
 
-// pause waits between two failures, longer with each, or until one of the channels is closed.
-func pause(closed, stopped <-chan struct{}, failures int) {
-	timer := time.NewTimer(min(retryWaitFirst<<min(failures, 16), retryWaitMax))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-closed:
-	case <-stopped:
-	}
+var retryWaits = recipes.Exponential(retryWaitFirst, retryWaitMax)
+
+// pause waits between two failures, longer with each, or until ctx ends or the client is closed.
+func pause(ctx context.Context, client *recipes.Client, failures int) {
+	wait, _ := retryWaits(failures)
+	_ = client.Sleep(ctx, wait) // the next attempt tells why
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"zabra/recipes"
 	"zabra/recipes/lock"
@@ -59,7 +58,7 @@ func (l *Latch) run(ctx context.Context) {
 			return
 		}
 		wait, _ := policy(attempt)
-		pause(ctx, wait)
+		_ = l.c.Sleep(ctx, wait) // the next attempt tells why
 		attempt++
 	}
 	l.publish(nil, context.Cause(ctx))
@@ -125,14 +124,4 @@ func (l *Latch) ID() string { return l.id }
 func (l *Latch) Close() {
 	l.cancel(ErrClosed)
 	<-l.done
-}
-
-// pause waits, unless ctx ends before.
-func pause(ctx context.Context, wait time.Duration) {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }

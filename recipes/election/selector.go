@@ -71,7 +71,7 @@ func (s *Selector) RunAgain(ctx context.Context, lead Lead) error {
 			return err
 		case how == missed:
 			wait, _ := policy(attempt)
-			pause(ctx, wait)
+			_ = s.c.Sleep(ctx, wait) // the next round tells why
 			attempt++
 		default:
 			attempt = 0

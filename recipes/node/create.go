@@ -154,7 +154,7 @@ func (n *Node) sweep(ctx context.Context) {
 			return
 		}
 		wait, _ := policy(attempt)
-		pause(ctx, wait)
+		_ = n.c.Sleep(ctx, wait)
 	}
 }
 

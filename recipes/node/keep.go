@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"time"
 
 	"github.com/go-zookeeper/zk"
 
@@ -29,7 +28,7 @@ func (n *Node) run(ctx context.Context) {
 			return
 		}
 		wait, _ := policy(attempt)
-		pause(ctx, wait)
+		_ = n.c.Sleep(ctx, wait) // the next round tells why
 		attempt++
 	}
 	n.leave()
@@ -155,14 +154,4 @@ func (n *Node) stands(ctx context.Context, state recipes.State) (bool, error) {
 	}
 	stat, err := n.c.Exists(ctx, n.at)
 	return stat != nil && stat.Czxid == n.czxid, err
-}
-
-// pause waits, unless ctx ends before.
-func pause(ctx context.Context, wait time.Duration) {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }

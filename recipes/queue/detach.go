@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"time"
 
 	"zabra/recipes"
 )
@@ -27,12 +26,10 @@ func detach[R any](ctx context.Context, do func() R, late func(R)) (R, error) {
 	}
 }
 
+var retryWaits = recipes.Exponential(retryWaitFirst, retryWaitMax)
+
 // pause waits between two attempts in the background, longer each time, or until the client is closed.
 func pause(client *recipes.Client, failures int) {
-	timer := time.NewTimer(min(retryWaitFirst<<min(failures, 16), retryWaitMax))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-client.Closed():
-	}
+	wait, _ := retryWaits(failures)
+	_ = client.Sleep(context.Background(), wait) // the next attempt tells that the client is closed
 }
