@@ -111,10 +111,10 @@ func TestBarrierRemoveLeavesTheNextAlone(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)
 	ctx, raw := testContext(t), w.Raw(t)
-	c, p, gate := gated(t, w)
+	c, p, gate := w.Gated(t)
 	b := New(c, "/b")
 	require.NoError(t, b.Set(ctx))
-	gate.Lock()
+	gate.Hold()
 	states := c.States(ctx)
 	p.DropReply(servertest.OpDelete)
 	done := begin(func() error {
@@ -125,7 +125,7 @@ func TestBarrierRemoveLeavesTheNextAlone(t *testing.T) {
 	require.Equal(t, recipes.Suspended, <-states)
 	_, err := raw.Create(w.Abs("/b"), nil, 0, zk.WorldACL(zk.PermAll))
 	require.NoError(t, err)
-	gate.Unlock()
+	gate.Release()
 	require.NoError(t, <-done)
 	require.True(t, exists(t, raw, w.Abs("/b")))
 }
@@ -133,13 +133,13 @@ func TestBarrierRemoveLeavesTheNextAlone(t *testing.T) {
 // Who waits goes on waiting through everything, and does not miss the end.
 func TestBarrierUnderFaults(t *testing.T) {
 	t.Parallel()
-	together(t, faults, func(t *testing.T, f fault) {
-		w, c, p := f.world(t)
+	recipestest.Together(t, recipestest.Faults(), func(t *testing.T, f recipestest.Fault) {
+		w, c, p := f.Start(t)
 		ctx, other := testContext(t), New(w.Client(t), "/b")
 		require.NoError(t, other.Set(ctx))
 		b := New(c, "/b")
 		before, after := begin(func() error { return b.Wait(ctx) }), begin(func() error { return b.Wait(ctx) })
-		f.hurt(w, p)
+		f.Hurt(w, p)
 		_, err := c.AwaitSession(ctx)
 		require.NoError(t, err)
 		require.NoError(t, c.Sync(ctx, "/"))

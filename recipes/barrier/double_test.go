@@ -269,14 +269,14 @@ func TestDoubleLeaseRunsOut(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)
 	ctx, raw := testContext(t), w.Raw(t)
-	c, p, gate := gated(t, w)
+	c, p, gate := w.Gated(t)
 	d := newDouble(t, c, 2)
 	in := enter(ctx, d)
 	counted(t, c, p)
-	gate.Lock()
+	gate.Hold()
 	p.Cut()
 	require.ErrorIs(t, (<-in).err, recipes.ErrSessionLost)
-	gate.Unlock()
+	gate.Release()
 	joined(t, w, raw, 0)
 
 	one, two := enter(ctx, d), enter(ctx, d)
@@ -288,11 +288,11 @@ func TestDoubleLeaseRunsOut(t *testing.T) {
 	leaving := begin(func() error { return first.Leave(ctx) })
 	recipestest.Eventually(t, func() bool { return p.Requests(servertest.OpGetData) > watched }, "the first watches the last")
 	require.NoError(t, c.Sync(ctx, "/"))
-	gate.Lock()
+	gate.Hold()
 	p.Cut()
 	require.ErrorIs(t, <-leaving, recipes.ErrSessionLost)
 	<-last.Lost()
-	gate.Unlock()
+	gate.Release()
 	if err := last.Leave(ctx); err != nil { // the ensemble may have kept the session, and the node with it
 		require.ErrorIs(t, err, recipes.ErrSessionLost)
 	}
@@ -377,8 +377,8 @@ func TestDoubleLostReplies(t *testing.T) {
 // Faults while somebody waits to enter, and while somebody waits to leave.
 func TestDoubleUnderFaults(t *testing.T) {
 	t.Parallel()
-	together(t, faults, func(t *testing.T, f fault) {
-		w, c, p := f.world(t)
+	recipestest.Together(t, recipestest.Faults(), func(t *testing.T, f recipestest.Fault) {
+		w, c, p := f.Start(t)
 		ctx, raw := testContext(t), w.Raw(t)
 		here, there := newDouble(t, c, 2), newDouble(t, w.Client(t), 2)
 		var lost atomic.Int32
@@ -394,16 +394,16 @@ func TestDoubleUnderFaults(t *testing.T) {
 			}
 		}()
 		joined(t, w, raw, 1)
-		f.hurt(w, p)
-		if f.expires {
+		f.Hurt(w, p)
+		if f.Expires {
 			recipestest.Eventually(t, func() bool { return lost.Load() == 1 }, "the session is known to be lost")
 			joined(t, w, raw, 1)
 		}
 		b := got(t, enter(ctx, there))
 		a := got(t, in)
 		leaving := begin(func() error { return a.Leave(ctx) })
-		f.hurt(w, p)
-		if !f.expires && c.Session() == a.node.Session {
+		f.Hurt(w, p)
+		if !f.Expires && c.Session() == a.node.Session {
 			waiting(t, leaving)
 		}
 		require.NoError(t, b.Leave(ctx))
@@ -418,8 +418,9 @@ func TestDoubleUnderFaults(t *testing.T) {
 // In each round nobody begins before all are there, and nobody ends before all are done, whatever the network does.
 func TestDoubleRandomly(t *testing.T) {
 	t.Parallel()
-	for range 5 {
-		if doubleRandomly(t, rand.Uint64()) {
+	seed := recipestest.Seed(t)
+	for i := range uint64(5) {
+		if doubleRandomly(t, seed+i) {
 			return
 		}
 	}
@@ -428,7 +429,6 @@ func TestDoubleRandomly(t *testing.T) {
 
 // doubleRandomly runs one schedule. It is false if a session has ended, which happens by itself on a machine that is too slow.
 func doubleRandomly(t *testing.T, seed uint64) bool {
-	t.Logf("seed %d", seed)
 	w := recipestest.Start(t)
 	ctx, cancel := context.WithCancelCause(testContext(t))
 	const members, rounds, hits = 3, 8, 60

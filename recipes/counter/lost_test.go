@@ -58,14 +58,14 @@ func TestLongLostOnTheWay(t *testing.T) {
 func lostWithSession(t *testing.T, initial string, drop func(*servertest.Proxy), meanwhile func(w *recipestest.World, raw *zk.Conn)) (Result, error, string) {
 	w := recipestest.Start(t)
 	ctx, raw := testContext(t), w.Raw(t)
-	c, p, gate := gated(t, w)
+	c, p, gate := w.Gated(t)
 	l := NewLong(c, "/n", LongOptions{Codec: KazooText})
 	require.NoError(t, l.prepare(ctx)) // the mark
 	if initial != "" {
 		_, err := raw.Create(w.Abs("/n"), []byte(initial), 0, zk.WorldACL(zk.PermAll))
 		require.NoError(t, err)
 	}
-	gate.Lock() // only the connection that is there serves
+	gate.Hold() // only the connection that is there serves
 	states := c.States(ctx)
 	drop(p)
 	type outcome struct {
@@ -80,7 +80,7 @@ func lostWithSession(t *testing.T, initial string, drop func(*servertest.Proxy),
 	require.Equal(t, recipes.Suspended, <-states)
 	p.Expire()
 	meanwhile(w, raw)
-	gate.Unlock()
+	gate.Release()
 	o := <-out
 	data, _, err := raw.Get(w.Abs("/n"))
 	if err != zk.ErrNoNode {
@@ -115,7 +115,7 @@ func TestLongLostWithTheSession(t *testing.T) {
 		"not sent, changed to the same by somebody else": {"5", request, set("6"), true, "6"},
 		"not sent, no node": {"", request, nothing, true, ""},
 	}
-	together(t, cases, func(t *testing.T, c lost) {
+	recipestest.Together(t, cases, func(t *testing.T, c lost) {
 		r, err, value := lostWithSession(t, c.initial, c.drop, c.meanwhile)
 		require.Equal(t, c.value, value)
 		if !c.unknown {
@@ -146,11 +146,11 @@ func TestLongResolve(t *testing.T) {
 			t.Run(name+", "+first, func(t *testing.T) {
 				t.Parallel()
 				w := recipestest.Start(t)
-				client, p, gate := gated(t, w)
+				client, p, gate := w.Gated(t)
 				l := NewLong(client, "/n", LongOptions{})
 				_, err := l.Add(testContext(t), 1)
 				require.NoError(t, err)
-				gate.Lock()
+				gate.Hold()
 				states := client.States(testContext(t))
 				c.drop(p)
 				ctx, cancel := context.WithCancelCause(testContext(t))
@@ -165,7 +165,7 @@ func TestLongResolve(t *testing.T) {
 				require.Contains(t, err.Error(), "from 1 to 2")
 				_, err = u.Resolve(ctx)
 				require.ErrorIs(t, err, zk.ErrNothing)
-				gate.Unlock()
+				gate.Release()
 				want := int64(1)
 				if c.done {
 					want++
@@ -254,8 +254,8 @@ func TestLongLateRequest(t *testing.T) {
 // Whatever happens, what was counted is what was reported.
 func TestLongUnderFaults(t *testing.T) {
 	t.Parallel()
-	together(t, faults, func(t *testing.T, f fault) {
-		w, c, p := f.world(t)
+	recipestest.Together(t, recipestest.Faults(), func(t *testing.T, f recipestest.Fault) {
+		w, c, p := f.Start(t)
 		ctx := testContext(t)
 		l := NewLong(c, "/n", LongOptions{})
 		_, err := l.Add(ctx, 1)
@@ -283,7 +283,7 @@ func TestLongUnderFaults(t *testing.T) {
 			}
 		}()
 		<-halfway
-		f.hurt(w, p)
+		f.Hurt(w, p)
 		<-finished
 		require.NoError(t, c.Sync(ctx, "/n"))
 		n, err := l.Get(ctx)
@@ -296,9 +296,7 @@ func TestLongUnderFaults(t *testing.T) {
 // Random faults against several who count.
 func TestLongRandomly(t *testing.T) {
 	t.Parallel()
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 0))
+	rng := rand.New(rand.NewPCG(recipestest.Seed(t), 0))
 	w := recipestest.Start(t)
 	ctx := testContext(t)
 	const members, each, hits = 3, 20, 60

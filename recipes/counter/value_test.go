@@ -166,11 +166,11 @@ func TestValueDisconnected(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)
 	raw := w.Raw(t)
-	c, p, gate := gated(t, w)
+	c, p, gate := w.Gated(t)
 	_, err := raw.Create(w.Abs("/v"), []byte("known"), 0, zk.WorldACL(zk.PermAll))
 	require.NoError(t, err)
 	v := newValue(t, c, "/v", "")
-	gate.Lock()
+	gate.Hold()
 	p.Cut()
 	recipestest.Eventually(t, func() bool { return v.Age() > 0 }, "the value is doubted")
 	age := v.Age()
@@ -178,7 +178,7 @@ func TestValueDisconnected(t *testing.T) {
 	require.Equal(t, "known", string(v.Get().Data))
 	_, err = raw.Set(w.Abs("/v"), []byte("new"), -1)
 	require.NoError(t, err)
-	gate.Unlock()
+	gate.Release()
 	holds(t, v, "new")
 }
 
@@ -219,8 +219,8 @@ func TestValueSyncsInEachSession(t *testing.T) {
 // The value is followed through everything, and never goes back.
 func TestValueUnderFaults(t *testing.T) {
 	t.Parallel()
-	together(t, faults, func(t *testing.T, f fault) {
-		w, c, p := f.world(t)
+	recipestest.Together(t, recipestest.Faults(), func(t *testing.T, f recipestest.Fault) {
+		w, c, p := f.Start(t)
 		ctx, raw := testContext(t), w.Raw(t)
 		v := newValue(t, c, "/v", "0")
 		changes := v.Changes(ctx)
@@ -231,7 +231,7 @@ func TestValueUnderFaults(t *testing.T) {
 			}, "the value is set")
 		}
 		set(1)
-		f.hurt(w, p)
+		f.Hurt(w, p)
 		set(2)
 		holds(t, v, "2")
 		set(3)

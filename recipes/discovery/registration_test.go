@@ -342,9 +342,7 @@ func TestClientClosed(t *testing.T) {
 func TestRegisterRandomly(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
+	random := rand.New(rand.NewPCG(recipestest.Seed(t), 0))
 	ctx := within(t)
 	c, proxy := w.Faulty(t)
 	d, look := newDiscovery[int](t, c, Options{}), newDiscovery[int](t, w.Client(t), Options{})

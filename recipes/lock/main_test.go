@@ -2,11 +2,8 @@ package lock
 
 import (
 	"context"
-	"flag"
 	"path"
-	"runtime"
 	"slices"
-	"strconv"
 	"testing"
 	"time"
 
@@ -20,17 +17,9 @@ import (
 
 // sideBySide is how many tests run at a time. They wait for sessions to end far more than they work, so it is not the number of
 // processors.
-const sideBySide = "16"
+const sideBySide = 16
 
-func TestMain(m *testing.M) {
-	flag.Parse()
-	if f := flag.Lookup("test.parallel"); f.Value.String() == strconv.Itoa(runtime.GOMAXPROCS(0)) { // nobody asked for another number
-		if err := f.Value.Set(sideBySide); err != nil {
-			panic(err)
-		}
-	}
-	recipestest.Main(m)
-}
+func TestMain(m *testing.M) { recipestest.MainParallel(m, sideBySide) }
 
 // patience is how long a test waits for what has to come. It is far above what is ever needed.
 const patience = time.Minute

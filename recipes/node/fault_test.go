@@ -148,7 +148,7 @@ const (
 // the end each stands, with what was set last.
 func TestRandomSchedule(t *testing.T) {
 	for _, o := range kinds {
-		random := seed(t)
+		random := rand.New(rand.NewPCG(recipestest.Seed(t), 0))
 		t.Run(fmt.Sprint(o), func(t *testing.T) {
 			t.Parallel()
 			runSchedule(t, random, o)

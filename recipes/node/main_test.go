@@ -2,9 +2,6 @@ package node
 
 import (
 	"context"
-	"flag"
-	"math/rand/v2"
-	"os"
 	"path"
 	"testing"
 	"time"
@@ -17,15 +14,9 @@ import (
 )
 
 // parallelTests is how many tests run at a time: they wait most of the time, each for a world of its own.
-const parallelTests = "8"
+const parallelTests = 8
 
-func TestMain(m *testing.M) {
-	flag.Parse()
-	if err := flag.Set("test.parallel", parallelTests); err != nil {
-		panic(err)
-	}
-	recipestest.Main(m)
-}
+func TestMain(m *testing.M) { recipestest.MainParallel(m, parallelTests) }
 
 const (
 	// limit bounds the whole of a test. It is far above what is ever needed.
@@ -44,16 +35,6 @@ func bounded(t *testing.T) context.Context {
 
 // short has the session of a client end soon.
 func short(o *recipes.Options) { o.SessionTimeout = 600 * time.Millisecond }
-
-// seed returns the one to use, and prints it. It is the same in each run, unless ZABRA_RANDOM is set.
-func seed(t *testing.T) *rand.Rand {
-	n := uint64(20261130)
-	if os.Getenv("ZABRA_RANDOM") != "" {
-		n = rand.Uint64()
-	}
-	t.Logf("seed %d", n)
-	return rand.New(rand.NewPCG(n, n))
-}
 
 // world starts one server, or three.
 func world(t *testing.T, three bool) *recipestest.World {

@@ -248,8 +248,7 @@ func TestQueueOverLeaderChange(t *testing.T) {
 func TestQueueRandomly(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := recipestest.Seed(t)
 	ctx := within(t)
 	const entries, takers = 24, 3
 	var mu sync.Mutex
