@@ -85,7 +85,7 @@ func joined(t *testing.T, w *recipestest.World, raw *zk.Conn, n int) {
 func TestDouble(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)
-	ctx, raw := testContext(t), w.Raw(t)
+	ctx, raw := recipestest.Context(t), w.Raw(t)
 	for round := range 3 { // one after the other, by the same three
 		var all []*Double
 		var in []<-chan entered
@@ -125,7 +125,7 @@ func TestDoubleRefuses(t *testing.T) {
 	require.ErrorIs(t, err, ErrMembers)
 	d, err := NewDouble(c, "d", 1)
 	require.NoError(t, err)
-	_, err = d.Enter(testContext(t))
+	_, err = d.Enter(recipestest.Context(t))
 	require.ErrorIs(t, err, recipes.ErrPath)
 }
 
@@ -133,7 +133,7 @@ func TestDoubleRefuses(t *testing.T) {
 func TestDoubleLatecomer(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)
-	ctx, raw := testContext(t), w.Raw(t)
+	ctx, raw := recipestest.Context(t), w.Raw(t)
 	d := newDouble(t, w.Client(t), 2)
 	first, second := enter(ctx, d), enter(ctx, d)
 	a, b := got(t, first), got(t, second)
@@ -154,7 +154,7 @@ func TestDoubleLatecomer(t *testing.T) {
 func TestDoubleEnterCancelled(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)
-	ctx, raw := testContext(t), w.Raw(t)
+	ctx, raw := recipestest.Context(t), w.Raw(t)
 	d := newDouble(t, w.Client(t), 2)
 	short, cancel := context.WithCancelCause(ctx)
 	done := enter(short, d)
@@ -186,7 +186,7 @@ func TestDoubleEnterCancelled(t *testing.T) {
 func TestDoubleStaleReady(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)
-	ctx, raw := testContext(t), w.Raw(t)
+	ctx, raw := recipestest.Context(t), w.Raw(t)
 	c := w.Client(t)
 	d := newDouble(t, c, 3)
 	require.NoError(t, c.EnsurePath(ctx, "/a/d"))
@@ -214,7 +214,7 @@ func TestDoubleStaleReady(t *testing.T) {
 func TestDoubleMemberDies(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)
-	ctx, raw := testContext(t), w.Raw(t)
+	ctx, raw := recipestest.Context(t), w.Raw(t)
 	for range 4 { // the names, and so the parts, are random
 		mortal := w.Client(t)
 		d := newDouble(t, w.Client(t), 3)
@@ -247,14 +247,14 @@ func TestDoubleMemberDies(t *testing.T) {
 func counted(t *testing.T, c *recipes.Client, p *servertest.Proxy) {
 	t.Helper()
 	recipestest.Eventually(t, func() bool { return p.Requests(servertest.OpGetChildren2) > 0 }, "the member counts")
-	require.NoError(t, c.Sync(testContext(t), "/"), "which is answered after that")
+	require.NoError(t, c.Sync(recipestest.Context(t), "/"), "which is answered after that")
 }
 
 // "ready" need not exist any more when a member hears of it.
 func TestDoubleReadyComesAndGoes(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)
-	ctx, raw := testContext(t), w.Raw(t)
+	ctx, raw := recipestest.Context(t), w.Raw(t)
 	c, p := w.Faulty(t)
 	in := enter(ctx, newDouble(t, c, 2))
 	counted(t, c, p)
@@ -268,7 +268,7 @@ func TestDoubleReadyComesAndGoes(t *testing.T) {
 func TestDoubleLeaseRunsOut(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)
-	ctx, raw := testContext(t), w.Raw(t)
+	ctx, raw := recipestest.Context(t), w.Raw(t)
 	c, p, gate := w.Gated(t)
 	d := newDouble(t, c, 2)
 	in := enter(ctx, d)
@@ -304,7 +304,7 @@ func TestDoubleLeaseRunsOut(t *testing.T) {
 func TestDoubleNextRound(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)
-	ctx := testContext(t)
+	ctx := recipestest.Context(t)
 	c, p := w.Faulty(t)
 	d := newDouble(t, c, 2)
 	for range 4 { // the names, and so the parts, are random
@@ -354,7 +354,7 @@ func TestDoubleLostReplies(t *testing.T) {
 			t.Run(op.name+"'s "+name, func(t *testing.T) {
 				t.Parallel()
 				w := recipestest.Start(t)
-				ctx, raw := testContext(t), w.Raw(t)
+				ctx, raw := recipestest.Context(t), w.Raw(t)
 				c, p := w.Faulty(t)
 				here, there := newDouble(t, c, 2), newDouble(t, w.Client(t), 2)
 				for range 3 {
@@ -379,7 +379,7 @@ func TestDoubleUnderFaults(t *testing.T) {
 	t.Parallel()
 	recipestest.Together(t, recipestest.Faults(), func(t *testing.T, f recipestest.Fault) {
 		w, c, p := f.Start(t)
-		ctx, raw := testContext(t), w.Raw(t)
+		ctx, raw := recipestest.Context(t), w.Raw(t)
 		here, there := newDouble(t, c, 2), newDouble(t, w.Client(t), 2)
 		var lost atomic.Int32
 		in := make(chan entered, 1)
@@ -430,7 +430,7 @@ func TestDoubleRandomly(t *testing.T) {
 // doubleRandomly runs one schedule. It is false if a session has ended, which happens by itself on a machine that is too slow.
 func doubleRandomly(t *testing.T, seed uint64) bool {
 	w := recipestest.Start(t)
-	ctx, cancel := context.WithCancelCause(testContext(t))
+	ctx, cancel := context.WithCancelCause(recipestest.Context(t))
 	const members, rounds, hits = 3, 8, 60
 	var arrived, finished [rounds]atomic.Int32
 	var proxies []*servertest.Proxy

@@ -34,11 +34,11 @@ func TestLastKnownContents(t *testing.T) {
 	tree, err := NewTree(client, "/top", Options{})
 	require.NoError(t, err)
 	defer tree.Close()
-	require.NoError(t, tree.Ready(testContext(t)))
+	require.NoError(t, tree.Ready(recipestest.Context(t)))
 	age, filled := tree.Age()
 	require.True(t, filled)
 	require.Zero(t, age)
-	r := record(tree.Events(testContext(t)))
+	r := record(tree.Events(recipestest.Context(t)))
 
 	proxy.Refuse(true)
 	proxy.Cut()
@@ -144,8 +144,8 @@ func TestFaults(t *testing.T) {
 			tree, err := NewTree(client, "/top", Options{})
 			require.NoError(t, err)
 			defer tree.Close()
-			require.NoError(t, tree.Ready(testContext(t)))
-			r := record(tree.Events(testContext(t)))
+			require.NoError(t, tree.Ready(recipestest.Context(t)))
+			r := record(tree.Events(recipestest.Context(t)))
 			f.do(w, client, proxy, func() {
 				w.set("/top/0", "new")
 				w.remove("/top/1/x")
@@ -175,8 +175,8 @@ func TestFaultsDuringTheFirstFill(t *testing.T) {
 		tree, err := NewTree(client, "/top", Options{})
 		require.NoError(t, err)
 		defer tree.Close()
-		require.NoError(t, tree.Ready(testContext(t)))
-		w.requireAgrees(tree, record(tree.Events(testContext(t))), "/top", "first fill")
+		require.NoError(t, tree.Ready(recipestest.Context(t)))
+		w.requireAgrees(tree, record(tree.Events(recipestest.Context(t))), "/top", "first fill")
 	}
 }
 
@@ -189,8 +189,8 @@ func TestLeaderChange(t *testing.T) {
 	tree, err := NewTree(w.Client(t), "/top", Options{})
 	require.NoError(t, err)
 	defer tree.Close()
-	require.NoError(t, tree.Ready(testContext(t)))
-	r := record(tree.Events(testContext(t)))
+	require.NoError(t, tree.Ready(recipestest.Context(t)))
+	r := record(tree.Events(recipestest.Context(t)))
 	w.ChangeLeader()
 	recipestest.Eventually(t, func() bool {
 		_, err := w.raw.Set(w.Abs("/top/a"), []byte("new"), -1)
@@ -225,7 +225,7 @@ func randomSchedule(t *testing.T, rng *rand.Rand, seed int) {
 	tree, err := NewTree(client, "/top", Options{})
 	require.NoError(t, err)
 	defer tree.Close()
-	r := record(tree.Events(testContext(t)))
+	r := record(tree.Events(recipestest.Context(t)))
 	frozen := false
 	for range 300 {
 		if rng.IntN(12) > 0 {
@@ -294,14 +294,14 @@ func TestCostOfOneChange(t *testing.T) {
 	c, err := NewChildren(client, "/many", Options{})
 	require.NoError(t, err)
 	defer c.Close()
-	require.NoError(t, c.Ready(testContext(t)))
+	require.NoError(t, c.Ready(recipestest.Context(t)))
 	nodes, _ := c.Size()
 	require.Equal(t, children, nodes)
 	cost := func() [2]int { return [2]int{proxy.Requests(opGetData), proxy.Requests(opGetChildren2)} }
 	if client.State() == recipes.Connected { // there was one connection only, so nothing was read twice
 		require.Equal(t, [2]int{children, 1}, cost(), "reads and lists of the first fill")
 	}
-	r := record(c.Events(testContext(t)))
+	r := record(c.Events(recipestest.Context(t)))
 	recipestest.Eventually(t, func() bool { return r.saw(Initialized) }, "the reader has the contents")
 	for i, change := range []struct {
 		name         string

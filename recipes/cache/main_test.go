@@ -1,7 +1,6 @@
 package cache
 
 import (
-	"context"
 	"errors"
 	"maps"
 	"path"
@@ -20,12 +19,6 @@ func TestMain(m *testing.M) { recipestest.Main(m) }
 
 // patience is how long a test waits for what has to come.
 const patience = 60 * time.Second
-
-func testContext(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	t.Cleanup(cancel)
-	return ctx
-}
 
 // world is a server with a connection of the test's own to look and to change.
 type world struct {

@@ -18,7 +18,7 @@ import (
 func written(t *testing.T, w *world) string {
 	file := filepath.Join(t.TempDir(), "limits")
 	w.put("/limits", `{"Max": 1}`)
-	v, err := Open(testContext(t), w.Client(t), "/limits", Options[limits]{File: file})
+	v, err := Open(recipestest.Context(t), w.Client(t), "/limits", Options[limits]{File: file})
 	require.NoError(t, err)
 	v.Close()
 	require.FileExists(t, file)
@@ -36,7 +36,7 @@ func TestFileInPlaceOfTheEnsemble(t *testing.T) {
 	w.put("/limits", `{"Max": 2}`)
 	o, _ := checked()
 	o.File, o.FileAfter = file, 1
-	v, err := Open(testContext(t), client, "/limits", o)
+	v, err := Open(recipestest.Context(t), client, "/limits", o)
 	require.NoError(t, err)
 	defer v.Close()
 	got, has := v.Get()
@@ -83,7 +83,7 @@ func TestFileInPlaceOfABadVersion(t *testing.T) {
 	w := newWorld(t)
 	file := written(t, w)
 	w.put("/limits", "?")
-	v, err := Open(testContext(t), w.Client(t), "/limits", Options[limits]{File: file})
+	v, err := Open(recipestest.Context(t), w.Client(t), "/limits", Options[limits]{File: file})
 	require.NoError(t, err)
 	defer v.Close()
 	got, _ := v.Get()
@@ -91,7 +91,7 @@ func TestFileInPlaceOfABadVersion(t *testing.T) {
 	require.ErrorIs(t, v.Fault(), ErrRefused)
 
 	require.NoError(t, w.raw.Delete(w.Abs("/limits"), -1))
-	again, err := Open(testContext(t), w.Client(t), "/limits", Options[limits]{File: file})
+	again, err := Open(recipestest.Context(t), w.Client(t), "/limits", Options[limits]{File: file})
 	require.NoError(t, err)
 	defer again.Close()
 	got, _ = again.Get()
@@ -118,7 +118,7 @@ func TestDamagedFile(t *testing.T) {
 	}
 	o, faults := checked()
 	o.File = file
-	v, err := Open(testContext(t), w.Client(t), "/limits", o)
+	v, err := Open(recipestest.Context(t), w.Client(t), "/limits", o)
 	require.NoError(t, err)
 	defer v.Close()
 	eventually(t, v, limits{Max: 1})
@@ -149,7 +149,7 @@ func TestLoad(t *testing.T) {
 func TestFileThatCannotBeWritten(t *testing.T) {
 	w := newWorld(t)
 	w.put("/limits", `{"Max": 1}`)
-	v, err := Open(testContext(t), w.Client(t), "/limits", Options[limits]{File: filepath.Join(t.TempDir(), "none", "limits")})
+	v, err := Open(recipestest.Context(t), w.Client(t), "/limits", Options[limits]{File: filepath.Join(t.TempDir(), "none", "limits")})
 	require.NoError(t, err)
 	defer v.Close()
 	eventually(t, v, limits{Max: 1})

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"context"
 	"errors"
 	"sync"
 	"testing"
@@ -24,12 +23,6 @@ const (
 	opGetData = 4
 	opSetData = 5
 )
-
-func testContext(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	t.Cleanup(cancel)
-	return ctx
-}
 
 // limits is the configuration of these tests.
 type limits struct {

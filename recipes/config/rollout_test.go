@@ -21,7 +21,7 @@ func newRollout(t *testing.T, client *recipes.Client) *Rollout[limits] {
 // publish stores versions with Max 1 to n, whose numbers are the same.
 func publish(t *testing.T, r *Rollout[limits], n int) {
 	for i := range n {
-		number, err := r.Publish(testContext(t), limits{Max: i + 1})
+		number, err := r.Publish(recipestest.Context(t), limits{Max: i + 1})
 		require.NoError(t, err)
 		require.EqualValues(t, i+1, number)
 	}
@@ -30,7 +30,7 @@ func publish(t *testing.T, r *Rollout[limits], n int) {
 func TestRollout(t *testing.T) {
 	w := newWorld(t)
 	r := newRollout(t, w.Client(t))
-	ctx := testContext(t)
+	ctx := recipestest.Context(t)
 	canary, err := r.Follow(ctx, "canary")
 	require.NoError(t, err)
 	defer canary.Close()
@@ -84,7 +84,7 @@ func TestRollout(t *testing.T) {
 func TestRolloutRefuses(t *testing.T) {
 	w := newWorld(t)
 	r := newRollout(t, w.Client(t))
-	ctx := testContext(t)
+	ctx := recipestest.Context(t)
 	_, err := r.Publish(ctx, limits{Max: -1})
 	require.ErrorIs(t, err, errNegative)
 	require.ErrorIs(t, r.Promote(ctx, "all", 1), ErrNoVersion)
@@ -122,7 +122,7 @@ func TestMovedByAnother(t *testing.T) {
 	w := newWorld(t)
 	r := newRollout(t, w.Client(t))
 	publish(t, r, 3)
-	ctx := testContext(t)
+	ctx := recipestest.Context(t)
 	require.NoError(t, r.Promote(ctx, "all", 1))
 	before, err := r.pointer(ctx, "all")
 	require.NoError(t, err)
@@ -142,9 +142,9 @@ func TestHistoryIsBounded(t *testing.T) {
 	r := newRollout(t, w.Client(t))
 	publish(t, r, historyMax+4)
 	for i := range historyMax + 4 {
-		require.NoError(t, r.Promote(testContext(t), "all", int64(i+1)))
+		require.NoError(t, r.Promote(recipestest.Context(t), "all", int64(i+1)))
 	}
-	at, err := r.Cohort(testContext(t), "all")
+	at, err := r.Cohort(recipestest.Context(t), "all")
 	require.NoError(t, err)
 	require.Len(t, at.Before, historyMax)
 	require.EqualValues(t, historyMax+3, at.Before[0])
@@ -156,7 +156,7 @@ func TestRolloutThroughFaults(t *testing.T) {
 	w := newWorld(t)
 	client, proxy := w.Faulty(t)
 	r := newRollout(t, client)
-	ctx := testContext(t)
+	ctx := recipestest.Context(t)
 	all, err := r.Follow(ctx, "all")
 	require.NoError(t, err)
 	defer all.Close()
@@ -197,14 +197,14 @@ func TestRolloutWithAFile(t *testing.T) {
 	r := newRollout(t, client)
 	r.options.File, r.options.FileAfter = filepath.Join(t.TempDir(), "limits"), 1
 	publish(t, r, 1)
-	require.NoError(t, r.Promote(testContext(t), "all", 1))
-	all, err := r.Follow(testContext(t), "all")
+	require.NoError(t, r.Promote(recipestest.Context(t), "all", 1))
+	all, err := r.Follow(recipestest.Context(t), "all")
 	require.NoError(t, err)
 	eventually(t, all, limits{Max: 1})
 	all.Close()
 	proxy.Refuse(true)
 	proxy.Cut()
-	all, err = r.Follow(testContext(t), "all")
+	all, err = r.Follow(recipestest.Context(t), "all")
 	require.NoError(t, err)
 	defer all.Close()
 	got, has := all.Get()

@@ -17,7 +17,7 @@ import (
 func TestValueFollowsItsNode(t *testing.T) {
 	w := newWorld(t)
 	o, _ := checked()
-	v, err := Open(testContext(t), w.Client(t), "/limits", o)
+	v, err := Open(recipestest.Context(t), w.Client(t), "/limits", o)
 	require.NoError(t, err)
 	defer v.Close()
 	_, has := v.Get()
@@ -44,7 +44,7 @@ func TestRefusedVersions(t *testing.T) {
 	w := newWorld(t)
 	w.put("/limits", `{"Max": 1}`)
 	o, faults := checked()
-	v, err := Open(testContext(t), w.Client(t), "/limits", o)
+	v, err := Open(recipestest.Context(t), w.Client(t), "/limits", o)
 	require.NoError(t, err)
 	defer v.Close()
 	for i, bad := range []string{"", "{", `{"Max": "one"}`, `{"Max": 3} {}`, `{"Max": -1}`} {
@@ -56,7 +56,7 @@ func TestRefusedVersions(t *testing.T) {
 		require.Equal(t, 1, got.Value.Max)
 	}
 	require.ErrorIs(t, v.Fault(), errNegative)
-	_, err = v.Update(testContext(t), func(l limits) (limits, error) { return l, nil })
+	_, err = v.Update(recipestest.Context(t), func(l limits) (limits, error) { return l, nil })
 	require.ErrorIs(t, err, ErrRefused, "what is not understood is not changed")
 	w.put("/limits", `{"Max": 2}`)
 	eventually(t, v, limits{Max: 2})
@@ -71,19 +71,19 @@ func TestRefusedVersions(t *testing.T) {
 	require.NoError(t, v.Fault())
 
 	w.put("/limits", "?")
-	_, err = Open(testContext(t), w.Client(t), "/limits", o)
+	_, err = Open(recipestest.Context(t), w.Client(t), "/limits", o)
 	require.ErrorIs(t, err, ErrRefused, "there is nothing to go on with")
 }
 
 func TestUpdate(t *testing.T) {
 	w := newWorld(t)
 	o, _ := checked()
-	v, err := Open(testContext(t), w.Client(t), "/deep/limits", o)
+	v, err := Open(recipestest.Context(t), w.Client(t), "/deep/limits", o)
 	require.NoError(t, err)
 	defer v.Close()
 	more := func(l limits) (limits, error) { l.Max++; return l, nil }
 	for i := range 3 {
-		got, err := v.Update(testContext(t), more)
+		got, err := v.Update(recipestest.Context(t), more)
 		require.NoError(t, err)
 		require.Equal(t, i+1, got.Value.Max)
 		require.EqualValues(t, i, got.Number)
@@ -94,9 +94,9 @@ func TestUpdate(t *testing.T) {
 		require.Equal(t, stat.Mzxid, got.Zxid)
 	}
 	reason := errors.New("no")
-	_, err = v.Update(testContext(t), func(limits) (limits, error) { return limits{}, reason })
+	_, err = v.Update(recipestest.Context(t), func(limits) (limits, error) { return limits{}, reason })
 	require.ErrorIs(t, err, reason)
-	_, err = v.Update(testContext(t), func(limits) (limits, error) { return limits{Max: -1}, nil })
+	_, err = v.Update(recipestest.Context(t), func(limits) (limits, error) { return limits{Max: -1}, nil })
 	require.ErrorIs(t, err, errNegative)
 	_, stat := w.get("/deep/limits")
 	require.EqualValues(t, 2, stat.Version, "nothing was written")
@@ -108,7 +108,7 @@ func TestUpdatesByMany(t *testing.T) {
 	w := newWorld(t)
 	var all sync.WaitGroup
 	for range writers {
-		v, err := Open(testContext(t), w.Client(t), "/sum", Options[int]{})
+		v, err := Open(recipestest.Context(t), w.Client(t), "/sum", Options[int]{})
 		require.NoError(t, err)
 		defer v.Close()
 		all.Go(func() {
@@ -130,7 +130,7 @@ func TestUpdateWithALostReply(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	client, proxy := w.Faulty(t)
-	v, err := Open(testContext(t), client, "/sum", Options[int]{})
+	v, err := Open(recipestest.Context(t), client, "/sum", Options[int]{})
 	require.NoError(t, err)
 	defer v.Close()
 	more := func(old int) (int, error) { return old + 1, nil }
@@ -146,7 +146,7 @@ func TestUpdateWithALostReply(t *testing.T) {
 		w.Restart,
 	} {
 		fault()
-		got, err := v.Update(testContext(t), more)
+		got, err := v.Update(recipestest.Context(t), more)
 		require.NoError(t, err)
 		want++
 		require.Equal(t, want, got.Value)
@@ -162,7 +162,7 @@ func TestUpdateThatCannotBeKnown(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	client, proxy := w.Faulty(t)
-	v, err := Open(testContext(t), client, "/sum", Options[int]{})
+	v, err := Open(recipestest.Context(t), client, "/sum", Options[int]{})
 	require.NoError(t, err)
 	defer v.Close()
 	w.put("/sum", "1")
@@ -171,7 +171,7 @@ func TestUpdateThatCannotBeKnown(t *testing.T) {
 	calls := 0
 	done := make(chan error, 1)
 	go func() {
-		_, err := v.Update(testContext(t), func(old int) (int, error) { calls++; return old + 1, nil })
+		_, err := v.Update(recipestest.Context(t), func(old int) (int, error) { calls++; return old + 1, nil })
 		done <- err
 	}()
 	// The connection that exists goes on; it is cut with the reply.
@@ -218,7 +218,7 @@ func TestVersions(t *testing.T) {
 	const updates = 20
 	w := newWorld(t)
 	client := w.Client(t)
-	v, err := Open(testContext(t), client, "/n", Options[int]{})
+	v, err := Open(recipestest.Context(t), client, "/n", Options[int]{})
 	require.NoError(t, err)
 	defer v.Close()
 	var seen []int
@@ -262,7 +262,7 @@ func TestValueThroughFaults(t *testing.T) {
 	w := newWorld(t)
 	client, proxy := w.Faulty(t)
 	w.put("/n", "0")
-	v, err := Open(testContext(t), client, "/n", Options[int]{})
+	v, err := Open(recipestest.Context(t), client, "/n", Options[int]{})
 	require.NoError(t, err)
 	defer v.Close()
 	for i, fault := range []func(){
@@ -282,14 +282,14 @@ func TestBadInput(t *testing.T) {
 	w := newWorld(t)
 	client := w.Client(t)
 	for _, path := range []string{"", "/", "a", "/a/", "/a/../b"} {
-		_, err := Open(testContext(t), client, path, Options[int]{})
+		_, err := Open(recipestest.Context(t), client, path, Options[int]{})
 		require.ErrorIs(t, err, recipes.ErrPath, "%q", path)
 		_, err = NewRollout(client, path, Options[int]{})
 		require.ErrorIs(t, err, recipes.ErrPath, "%q", path)
 	}
-	_, err := Open(testContext(t), client, "/a", Options[int]{FileAfter: -1})
+	_, err := Open(recipestest.Context(t), client, "/a", Options[int]{FileAfter: -1})
 	require.ErrorContains(t, err, "negative")
-	_, err = Open(testContext(t), client, "/a", Options[chan int]{})
+	_, err = Open(recipestest.Context(t), client, "/a", Options[chan int]{})
 	require.NoError(t, err)
 }
 
@@ -297,7 +297,7 @@ func TestNodeThatMayNotBeRead(t *testing.T) {
 	w := newWorld(t)
 	_, err := w.raw.Create(w.Abs("/shut"), nil, 0, zk.WorldACL(zk.PermAll&^zk.PermRead))
 	require.NoError(t, err)
-	_, err = Open(testContext(t), w.Client(t), "/shut", Options[int]{})
+	_, err = Open(recipestest.Context(t), w.Client(t), "/shut", Options[int]{})
 	require.ErrorIs(t, err, zk.ErrNoAuth)
 	require.NoError(t, w.raw.Delete(w.Abs("/shut"), -1)) // what cannot be read is not found when the world is cleared
 }

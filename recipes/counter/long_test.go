@@ -16,7 +16,7 @@ import (
 func TestLong(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)
-	ctx, raw := testContext(t), w.Raw(t)
+	ctx, raw := recipestest.Context(t), w.Raw(t)
 	l := NewLong(w.Client(t), "/a/b/hits", LongOptions{})
 	n, err := l.Get(ctx)
 	require.NoError(t, err)
@@ -49,7 +49,7 @@ func TestLong(t *testing.T) {
 func TestLongConditions(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)
-	ctx := testContext(t)
+	ctx := recipestest.Context(t)
 	l := NewLong(w.Client(t), "/n", LongOptions{})
 	_, ok, err := l.CompareAndSet(ctx, 0, 1)
 	require.NoError(t, err)
@@ -75,7 +75,7 @@ func TestLongConditions(t *testing.T) {
 func TestLongRefuses(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)
-	ctx, raw, c := testContext(t), w.Raw(t), w.Client(t)
+	ctx, raw, c := recipestest.Context(t), w.Raw(t), w.Client(t)
 	l := NewLong(c, "/n", LongOptions{})
 	_, err := l.Set(ctx, math.MaxInt64)
 	require.NoError(t, err)
@@ -119,7 +119,7 @@ func TestLongCountsEachOnce(t *testing.T) {
 	for name, codec := range map[string]Codec{"Curator64": Curator64, "KazooText": KazooText} {
 		t.Run(name, func(t *testing.T) {
 			w := recipestest.Start(t)
-			ctx := testContext(t)
+			ctx := recipestest.Context(t)
 			const clients, each = 3, 15
 			var got sync.Map
 			var all sync.WaitGroup
@@ -162,7 +162,7 @@ func (m meddler) Encode(n int64) ([]byte, error) {
 func TestLongContended(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)
-	ctx, raw, c := testContext(t), w.Raw(t), w.Client(t)
+	ctx, raw, c := recipestest.Context(t), w.Raw(t), w.Client(t)
 	held := false
 	meddle := func() {
 		if held {
@@ -211,7 +211,7 @@ func TestLongContended(t *testing.T) {
 func TestLongDeletedInBetween(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)
-	ctx, raw := testContext(t), w.Raw(t)
+	ctx, raw := recipestest.Context(t), w.Raw(t)
 	once := true
 	o := LongOptions{Codec: meddler{Curator64, func() {
 		if _, stat, err := raw.Exists(w.Abs("/n")); err == nil && stat.DataLength > 0 && once {
@@ -231,7 +231,7 @@ func TestLongDeletedInBetween(t *testing.T) {
 func TestLongWithoutItsMark(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)
-	ctx, raw := testContext(t), w.Raw(t)
+	ctx, raw := recipestest.Context(t), w.Raw(t)
 	l := NewLong(w.Client(t), "/n", LongOptions{})
 	_, err := l.Add(ctx, 1)
 	require.NoError(t, err)

@@ -38,7 +38,7 @@ func TestLongLostOnTheWay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := recipestest.Start(t)
-			ctx := testContext(t)
+			ctx := recipestest.Context(t)
 			c, p := w.Faulty(t)
 			l := NewLong(c, "/n", LongOptions{})
 			for want := int64(1); want <= 3; want++ { // the first one makes the node
@@ -57,7 +57,7 @@ func TestLongLostOnTheWay(t *testing.T) {
 // lostWithSession begins a change whose connection breaks, and ends the session before anybody can look at the mark.
 func lostWithSession(t *testing.T, initial string, drop func(*servertest.Proxy), meanwhile func(w *recipestest.World, raw *zk.Conn)) (Result, error, string) {
 	w := recipestest.Start(t)
-	ctx, raw := testContext(t), w.Raw(t)
+	ctx, raw := recipestest.Context(t), w.Raw(t)
 	c, p, gate := w.Gated(t)
 	l := NewLong(c, "/n", LongOptions{Codec: KazooText})
 	require.NoError(t, l.prepare(ctx)) // the mark
@@ -127,7 +127,7 @@ func TestLongLostWithTheSession(t *testing.T) {
 		require.ErrorAs(t, err, &u)
 		require.ErrorIs(t, err, recipes.ErrUnknown)
 		require.EqualValues(t, u.Before+1, u.After)
-		_, again := u.Resolve(testContext(t))
+		_, again := u.Resolve(recipestest.Context(t))
 		require.ErrorIs(t, again, recipes.ErrUnknown, "nobody can tell, now or later")
 	})
 }
@@ -148,12 +148,12 @@ func TestLongResolve(t *testing.T) {
 				w := recipestest.Start(t)
 				client, p, gate := w.Gated(t)
 				l := NewLong(client, "/n", LongOptions{})
-				_, err := l.Add(testContext(t), 1)
+				_, err := l.Add(recipestest.Context(t), 1)
 				require.NoError(t, err)
 				gate.Hold()
-				states := client.States(testContext(t))
+				states := client.States(recipestest.Context(t))
 				c.drop(p)
-				ctx, cancel := context.WithCancelCause(testContext(t))
+				ctx, cancel := context.WithCancelCause(recipestest.Context(t))
 				go func() {
 					<-states
 					cancel(zk.ErrNothing)
@@ -171,15 +171,15 @@ func TestLongResolve(t *testing.T) {
 					want++
 				}
 				if first == "next change" {
-					r, err := l.Add(testContext(t), 1)
+					r, err := l.Add(recipestest.Context(t), 1)
 					require.NoError(t, err)
 					require.Equal(t, want, r.Before)
 					want++
 				}
-				done, err := u.Resolve(testContext(t))
+				done, err := u.Resolve(recipestest.Context(t))
 				require.NoError(t, err)
 				require.Equal(t, c.done, done)
-				n, err := l.Get(testContext(t))
+				n, err := l.Get(recipestest.Context(t))
 				require.NoError(t, err)
 				require.Equal(t, want, n)
 			})
@@ -193,14 +193,14 @@ func TestLongHeldUp(t *testing.T) {
 	w := recipestest.Start(t)
 	c, p := w.Faulty(t)
 	l := NewLong(c, "/n", LongOptions{})
-	_, err := l.Add(testContext(t), 1)
+	_, err := l.Add(recipestest.Context(t), 1)
 	require.NoError(t, err)
 	reached := make(chan struct{})
 	l.o.Codec = meddler{Curator64, func() { // the number is read, the change is not sent yet
 		p.Freeze()
 		close(reached)
 	}}
-	ctx, cancel := context.WithCancelCause(testContext(t))
+	ctx, cancel := context.WithCancelCause(recipestest.Context(t))
 	out := make(chan error, 1)
 	go func() {
 		_, err := l.Add(ctx, 1)
@@ -208,7 +208,7 @@ func TestLongHeldUp(t *testing.T) {
 	}()
 	<-reached
 	l2 := NewLong(c, "/other", LongOptions{}) // it waits behind the change in the same connection
-	short, end := context.WithTimeout(testContext(t), 20*time.Millisecond)
+	short, end := context.WithTimeout(recipestest.Context(t), 20*time.Millisecond)
 	_, err = l2.Get(short)
 	end()
 	require.ErrorIs(t, err, context.DeadlineExceeded)
@@ -220,14 +220,14 @@ func TestLongHeldUp(t *testing.T) {
 	p.Thaw()
 	want := int64(1)
 	if u != nil {
-		done, err := u.Resolve(testContext(t))
+		done, err := u.Resolve(recipestest.Context(t))
 		require.NoError(t, err)
 		if done {
 			want++
 		}
 	}
 	l.o.Codec = Curator64
-	r, err := l.Add(testContext(t), 1)
+	r, err := l.Add(recipestest.Context(t), 1)
 	require.NoError(t, err)
 	require.Equal(t, want, r.Before)
 }
@@ -236,7 +236,7 @@ func TestLongHeldUp(t *testing.T) {
 func TestLongLateRequest(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)
-	ctx := testContext(t)
+	ctx := recipestest.Context(t)
 	l := NewLong(w.Client(t), "/n", LongOptions{})
 	_, err := l.Set(ctx, 5)
 	require.NoError(t, err)
@@ -256,7 +256,7 @@ func TestLongUnderFaults(t *testing.T) {
 	t.Parallel()
 	recipestest.Together(t, recipestest.Faults(), func(t *testing.T, f recipestest.Fault) {
 		w, c, p := f.Start(t)
-		ctx := testContext(t)
+		ctx := recipestest.Context(t)
 		l := NewLong(c, "/n", LongOptions{})
 		_, err := l.Add(ctx, 1)
 		require.NoError(t, err)
@@ -298,7 +298,7 @@ func TestLongRandomly(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(recipestest.Seed(t), 0))
 	w := recipestest.Start(t)
-	ctx := testContext(t)
+	ctx := recipestest.Context(t)
 	const members, each, hits = 3, 20, 60
 	counted := make(chan int64, members)
 	var proxies []*servertest.Proxy

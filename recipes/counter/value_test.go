@@ -17,7 +17,7 @@ import (
 
 func newValue(t *testing.T, c *recipes.Client, path, seed string) *Value {
 	t.Helper()
-	v, err := NewValue(testContext(t), c, path, []byte(seed))
+	v, err := NewValue(recipestest.Context(t), c, path, []byte(seed))
 	require.NoError(t, err)
 	t.Cleanup(v.Close)
 	return v
@@ -32,7 +32,7 @@ func holds(t *testing.T, v *Value, want string) {
 func TestValue(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)
-	ctx := testContext(t)
+	ctx := recipestest.Context(t)
 	a := newValue(t, w.Client(t), "/a/v", "first")
 	b := newValue(t, w.Client(t), "/a/v", "the seed of a node that exists does not count")
 	require.Equal(t, "first", string(b.Get().Data))
@@ -51,7 +51,7 @@ func TestValue(t *testing.T) {
 func TestValueTrySet(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)
-	ctx, raw := testContext(t), w.Raw(t)
+	ctx, raw := recipestest.Context(t), w.Raw(t)
 	v := newValue(t, w.Client(t), "/v", "0")
 	old := v.Get()
 	first, ok, err := v.TrySet(ctx, old, []byte("1"))
@@ -77,7 +77,7 @@ func TestValueTrySet(t *testing.T) {
 func TestValueDeletedAndMade(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)
-	ctx, raw := testContext(t), w.Raw(t)
+	ctx, raw := recipestest.Context(t), w.Raw(t)
 	v := newValue(t, w.Client(t), "/v", "old")
 	old := v.Get()
 	changes := v.Changes(ctx)
@@ -106,21 +106,21 @@ func TestValueRefuses(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)
 	c := w.Client(t)
-	_, err := NewValue(testContext(t), c, "v", nil)
+	_, err := NewValue(recipestest.Context(t), c, "v", nil)
 	require.ErrorIs(t, err, recipes.ErrPath)
-	ended, end := context.WithCancelCause(testContext(t))
+	ended, end := context.WithCancelCause(recipestest.Context(t))
 	end(zk.ErrNothing)
 	_, err = NewValue(ended, c, "/v", nil)
 	require.ErrorIs(t, err, zk.ErrNothing)
 	closed := w.Client(t)
 	v := newValue(t, closed, "/v", "x")
-	changes := v.Changes(testContext(t))
+	changes := v.Changes(recipestest.Context(t))
 	closed.Close()
 	_, open := <-changes
 	require.False(t, open, "changes end with the client")
-	_, err = v.Set(testContext(t), nil)
+	_, err = v.Set(recipestest.Context(t), nil)
 	require.ErrorIs(t, err, recipes.ErrClosed)
-	_, err = NewValue(testContext(t), closed, "/v", nil)
+	_, err = NewValue(recipestest.Context(t), closed, "/v", nil)
 	require.ErrorIs(t, err, recipes.ErrClosed)
 	require.Equal(t, "x", string(v.Get().Data))
 }
@@ -129,7 +129,7 @@ func TestValueRefuses(t *testing.T) {
 func TestValueChanges(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)
-	ctx, raw := testContext(t), w.Raw(t)
+	ctx, raw := recipestest.Context(t), w.Raw(t)
 	v := newValue(t, w.Client(t), "/v", "")
 	lazy, eager := v.Changes(ctx), v.Changes(ctx)
 	ended, end := context.WithCancel(ctx)
@@ -185,7 +185,7 @@ func TestValueDisconnected(t *testing.T) {
 func TestValueLostReplies(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)
-	ctx := testContext(t)
+	ctx := recipestest.Context(t)
 	c, p := w.Faulty(t)
 	p.DropReply(servertest.OpCreate)
 	v := newValue(t, c, "/v", "made")
@@ -221,7 +221,7 @@ func TestValueUnderFaults(t *testing.T) {
 	t.Parallel()
 	recipestest.Together(t, recipestest.Faults(), func(t *testing.T, f recipestest.Fault) {
 		w, c, p := f.Start(t)
-		ctx, raw := testContext(t), w.Raw(t)
+		ctx, raw := recipestest.Context(t), w.Raw(t)
 		v := newValue(t, c, "/v", "0")
 		changes := v.Changes(ctx)
 		set := func(i int) {
@@ -250,7 +250,7 @@ func TestValueUnderFaults(t *testing.T) {
 func TestCount(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)
-	ctx, raw, c := testContext(t), w.Raw(t), w.Client(t)
+	ctx, raw, c := recipestest.Context(t), w.Raw(t), w.Client(t)
 	n, err := NewCount(ctx, c, "/n", -2)
 	require.NoError(t, err)
 	defer n.Close()

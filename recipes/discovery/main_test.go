@@ -1,9 +1,7 @@
 package discovery
 
 import (
-	"context"
 	"testing"
-	"time"
 
 	"zabra/recipes/recipestest"
 )
@@ -17,10 +15,3 @@ const (
 	opMulti      = 14
 	opSetWatches = 101
 )
-
-// within is a context that ends far later than any of these tests needs.
-func within(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	t.Cleanup(cancel)
-	return ctx
-}

@@ -31,7 +31,7 @@ func eventuallyIDs[T any](t *testing.T, p *Provider[T], want string) {
 func TestProvider(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)
-	ctx := within(t)
+	ctx := recipestest.Context(t)
 	d := newDiscovery[string](t, w.Client(t), Options{})
 	p, err := d.Provider(ctx, "svc", ProviderOptions[string]{Filter: func(i Instance[string]) bool { return i.Payload != "hidden" }})
 	require.NoError(t, err)
@@ -71,7 +71,7 @@ func TestProvider(t *testing.T) {
 func TestProviderNotesErrors(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)
-	ctx, clock := within(t), newFakeClock()
+	ctx, clock := recipestest.Context(t), newFakeClock()
 	d := newDiscovery[None](t, w.Client(t), Options{Clock: clock})
 	a, err := d.Register(ctx, Instance[None]{Name: "svc", ID: "a"})
 	require.NoError(t, err)
@@ -103,7 +103,7 @@ func TestProviderNotesErrors(t *testing.T) {
 func TestMalformedIsSkipped(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)
-	ctx, raw := within(t), w.Raw(t)
+	ctx, raw := recipestest.Context(t), w.Raw(t)
 	var mu sync.Mutex
 	skipped := map[string]error{}
 	d := newDiscovery[payload](t, w.Client(t), Options{Skipped: func(path string, err error) {
@@ -148,7 +148,7 @@ func TestMalformedIsSkipped(t *testing.T) {
 func TestUnreadableIsSkipped(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)
-	ctx, raw := within(t), w.Raw(t)
+	ctx, raw := recipestest.Context(t), w.Raw(t)
 	d := newDiscovery[None](t, w.Client(t), Options{})
 	_, err := d.Register(ctx, Instance[None]{Name: "svc", ID: "a"})
 	require.NoError(t, err)
@@ -181,7 +181,7 @@ func TestProviderUnderFaults(t *testing.T) {
 		"slow network":      func(p *servertest.Proxy) { p.Delay(10 * time.Millisecond) },
 	} {
 		t.Run(fault, func(t *testing.T) {
-			ctx, name := within(t), "svc-"+randomID()
+			ctx, name := recipestest.Context(t), "svc-"+randomID()
 			c, proxy := w.Faulty(t)
 			a, err := other.Register(ctx, Instance[int]{Name: name, ID: "a"})
 			require.NoError(t, err)
@@ -212,7 +212,7 @@ func TestProviderUnderFaults(t *testing.T) {
 func TestProviderWithoutConnection(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)
-	ctx := within(t)
+	ctx := recipestest.Context(t)
 	other := newDiscovery[None](t, w.Client(t), Options{})
 	a, err := other.Register(ctx, Instance[None]{Name: "svc", ID: "a"})
 	require.NoError(t, err)
@@ -234,7 +234,7 @@ func TestProviderWithoutConnection(t *testing.T) {
 func TestProviderDampens(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)
-	ctx, clock := within(t), newFakeClock()
+	ctx, clock := recipestest.Context(t), newFakeClock()
 	d := newDiscovery[None](t, w.Client(t), Options{Clock: clock})
 	registrations := map[string]*Registration[None]{}
 	for _, id := range []string{"a", "b", "c", "d"} {
@@ -272,7 +272,7 @@ func TestProviderGivenUp(t *testing.T) {
 	c, proxy := w.Faulty(t)
 	d := newDiscovery[None](t, c, Options{})
 	proxy.Freeze()
-	over, cancel := context.WithCancel(within(t))
+	over, cancel := context.WithCancel(recipestest.Context(t))
 	cancel()
 	_, err := d.Provider(over, "svc", ProviderOptions[None]{})
 	require.ErrorIs(t, err, context.Canceled)
@@ -285,7 +285,7 @@ func TestProviderGivenUp(t *testing.T) {
 func TestProviderWithBadStrategy(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)
-	ctx := within(t)
+	ctx := recipestest.Context(t)
 	d := newDiscovery[None](t, w.Client(t), Options{})
 	_, err := d.Register(ctx, Instance[None]{Name: "svc"})
 	require.NoError(t, err)
@@ -305,7 +305,7 @@ func (badStrategy) Pick([]string) int { return -1 }
 func TestProviderOnFlappingConnection(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)
-	ctx := within(t)
+	ctx := recipestest.Context(t)
 	other := newDiscovery[None](t, w.Client(t), Options{})
 	c, proxy := w.Faulty(t)
 	p, err := newDiscovery[None](t, c, Options{}).Provider(ctx, "svc", ProviderOptions[None]{})

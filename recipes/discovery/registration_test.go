@@ -34,7 +34,7 @@ func TestNewRefuses(t *testing.T) {
 func TestRegister(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)
-	ctx, c, raw := within(t), w.Client(t), w.Raw(t)
+	ctx, c, raw := recipestest.Context(t), w.Client(t), w.Raw(t)
 	d := newDiscovery[payload](t, c, Options{JavaClass: "Payload"})
 	r, err := d.Register(ctx, Instance[payload]{Name: "svc", ID: "i1", Address: "h", Port: 1, Payload: payload{"x"}})
 	require.NoError(t, err)
@@ -79,7 +79,7 @@ func TestRegister(t *testing.T) {
 func TestRegisterWithoutID(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)
-	ctx := within(t)
+	ctx := recipestest.Context(t)
 	d := newDiscovery[None](t, w.Client(t), Options{})
 	for range 2 {
 		_, err := d.Register(ctx, Instance[None]{Name: "svc"})
@@ -95,7 +95,7 @@ func TestRegisterWithoutID(t *testing.T) {
 func TestRegisterRefused(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)
-	ctx, raw := within(t), w.Raw(t)
+	ctx, raw := recipestest.Context(t), w.Raw(t)
 	_, err := raw.Create(w.Abs(base), nil, 0, zk.WorldACL(zk.PermRead))
 	require.NoError(t, err)
 	d := newDiscovery[None](t, w.Client(t), Options{})
@@ -149,7 +149,7 @@ func TestRegisterUnderFaults(t *testing.T) {
 
 // registerUnder registers, updates and unregisters one instance of each type.
 func registerUnder(t *testing.T, f fault, c *recipes.Client, proxy *servertest.Proxy, look *Discovery[string]) {
-	ctx, d := within(t), newDiscovery[string](t, c, Options{})
+	ctx, d := recipestest.Context(t), newDiscovery[string](t, c, Options{})
 	happen := func(do func(*servertest.Proxy)) {
 		if do != nil {
 			do(proxy)
@@ -187,7 +187,7 @@ func registerUnder(t *testing.T, f fault, c *recipes.Client, proxy *servertest.P
 func TestRegisterOverLeaderChange(t *testing.T) {
 	t.Parallel()
 	w := recipestest.StartThree(t)
-	ctx, c := within(t), w.Client(t)
+	ctx, c := recipestest.Context(t), w.Client(t)
 	d := newDiscovery[string](t, c, Options{})
 	r, err := d.Register(ctx, Instance[string]{Name: "svc", ID: "i", Payload: "first"})
 	require.NoError(t, err)
@@ -210,7 +210,7 @@ func TestRegisterOverLeaderChange(t *testing.T) {
 func TestRegisterReplacesStaleNode(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)
-	ctx := within(t)
+	ctx := recipestest.Context(t)
 	for _, kind := range []ServiceType{Dynamic, Static} {
 		old := newDiscovery[string](t, w.Client(t), Options{})
 		i := Instance[string]{Name: "svc", ID: kind.String(), Type: kind, Payload: "old"}
@@ -241,7 +241,7 @@ func TestRegisterReplacesStaleNode(t *testing.T) {
 func TestRegisterAgain(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)
-	ctx, raw := within(t), w.Raw(t)
+	ctx, raw := recipestest.Context(t), w.Raw(t)
 	first := newDiscovery[string](t, w.Client(t), Options{})
 	r, err := first.Register(ctx, Instance[string]{Name: "svc", ID: "i", Payload: "first"})
 	require.NoError(t, err)
@@ -270,7 +270,7 @@ func TestRegisterGivenUp(t *testing.T) {
 	w := recipestest.Start(t)
 	for _, kind := range types {
 		t.Run(kind.String(), func(t *testing.T) {
-			ctx, name := within(t), "given-up-"+kind.String()
+			ctx, name := recipestest.Context(t), "given-up-"+kind.String()
 			c, proxy := w.Faulty(t)
 			require.NoError(t, c.EnsurePath(ctx, base+"/"+name))
 			d := newDiscovery[None](t, c, Options{})
@@ -301,7 +301,7 @@ func TestRegisterGivenUp(t *testing.T) {
 func TestCloseGivenUp(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)
-	ctx := within(t)
+	ctx := recipestest.Context(t)
 	c, proxy := w.Faulty(t)
 	d := newDiscovery[None](t, c, Options{})
 	r, err := d.Register(ctx, Instance[None]{Name: "svc", ID: "i", Type: Static})
@@ -319,7 +319,7 @@ func TestCloseGivenUp(t *testing.T) {
 func TestClientClosed(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)
-	ctx, c := within(t), w.Client(t)
+	ctx, c := recipestest.Context(t), w.Client(t)
 	d := newDiscovery[None](t, c, Options{})
 	r, err := d.Register(ctx, Instance[None]{Name: "svc", ID: "i"})
 	require.NoError(t, err)
@@ -343,7 +343,7 @@ func TestRegisterRandomly(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)
 	random := rand.New(rand.NewPCG(recipestest.Seed(t), 0))
-	ctx := within(t)
+	ctx := recipestest.Context(t)
 	c, proxy := w.Faulty(t)
 	d, look := newDiscovery[int](t, c, Options{}), newDiscovery[int](t, w.Client(t), Options{})
 	var registrations []*Registration[int]

@@ -29,7 +29,7 @@ func TestCancelAtAnyPoint(t *testing.T) {
 }
 
 func (s *scene) cancelAtRandom(t *testing.T, random *rand.Rand, attempts int) {
-	ctx := patient(t)
+	ctx := recipestest.Context(t)
 	holder, err := s.rival(ctx)
 	require.NoError(t, err)
 	s.proxy.Delay(time.Millisecond)

@@ -173,7 +173,7 @@ func TestFaultsBeforeTheLock(t *testing.T) {
 	forAll(t, []fault{cut, expiry, slowNetwork, restart, lost("create", servertest.OpCreate), unanswered("create", servertest.OpCreate),
 		unanswered("two creates", servertest.OpCreate, servertest.OpCreate), unanswered("children", servertest.OpGetChildren2),
 	}, func(t *testing.T, s *scene) {
-		ctx := patient(t)
+		ctx := recipestest.Context(t)
 		s.strike()
 		guard, err := s.struck(ctx)
 		require.NoError(t, err)
@@ -192,7 +192,7 @@ func TestFaultsWhileHeld(t *testing.T) {
 	forAll(t, []fault{cut, expiry, slowNetwork, restart, lost("delete", servertest.OpDelete), unanswered("delete", servertest.OpDelete),
 		unanswered("delete and read", servertest.OpDelete, servertest.OpExists),
 	}, func(t *testing.T, s *scene) {
-		ctx := patient(t)
+		ctx := recipestest.Context(t)
 		guard, err := s.struck(ctx)
 		require.NoError(t, err)
 		waiting := inBackground(ctx, s.rival)
@@ -216,7 +216,7 @@ func TestFaultsWhileHeld(t *testing.T) {
 // TestFaultsWhileWaiting: whatever happens to the waiter, it gets the lock at last, in the same call.
 func TestFaultsWhileWaiting(t *testing.T) {
 	forAll(t, []fault{quiet, cut, expiry, slowNetwork, restart, unanswered("children", servertest.OpGetChildren2)}, func(t *testing.T, s *scene) {
-		ctx := patient(t)
+		ctx := recipestest.Context(t)
 		first, err := s.rival(ctx)
 		require.NoError(t, err)
 		waiting := inBackground(ctx, s.struck)
@@ -233,7 +233,7 @@ func TestFaultsWhileWaiting(t *testing.T) {
 // TestChangeOfLeader is the fault that takes an ensemble. It strikes all locks at once.
 func TestChangeOfLeader(t *testing.T) {
 	w := recipestest.StartThree(t)
-	ctx := patient(t)
+	ctx := recipestest.Context(t)
 	var scenes []*scene
 	var holders []held
 	var waiters []chan granted[held]
@@ -258,7 +258,7 @@ func TestChangeOfLeader(t *testing.T) {
 // end it does. The holder knows first.
 func TestLostByLease(t *testing.T) {
 	w := recipestest.Start(t)
-	ctx := patient(t)
+	ctx := recipestest.Context(t)
 	a, proxy := w.Faulty(t, timeout(500*time.Millisecond))
 	guard, err := NewMutex(a, "/lease", Options{}).Lock(ctx)
 	require.NoError(t, err)
@@ -280,7 +280,7 @@ func TestLostByLease(t *testing.T) {
 // can remove the node.
 func TestLostButNotExpired(t *testing.T) {
 	w := recipestest.Start(t)
-	ctx := patient(t)
+	ctx := recipestest.Context(t)
 	_, proxy := w.Faulty(t)
 	conn, events := dial(t, proxy.Addr())
 	c, err := recipes.Wrap(conn, events, recipes.Options{SessionTimeout: 2 * time.Second})

@@ -95,7 +95,7 @@ func (r *row) CompareAndSet(_ context.Context, old, new int64) (bool, error) {
 }
 
 func TestCheckStored(t *testing.T) {
-	ctx := patient(t)
+	ctx := recipestest.Context(t)
 	var r row
 	require.NoError(t, CheckStored(ctx, &r, 5))
 	require.NoError(t, CheckStored(ctx, &r, 5))
@@ -113,7 +113,7 @@ func TestCheckStored(t *testing.T) {
 
 func TestNodeFence(t *testing.T) {
 	w := recipestest.Start(t)
-	ctx := patient(t)
+	ctx := recipestest.Context(t)
 	c := w.Client(t)
 	f := NewNodeFence(c, "/app/resource/fence")
 	require.ErrorIs(t, f.Check(ctx, 0), ErrFenced)
@@ -133,7 +133,7 @@ func TestNodeFence(t *testing.T) {
 
 func TestNodeFenceCommits(t *testing.T) {
 	w := recipestest.Start(t)
-	ctx := patient(t)
+	ctx := recipestest.Context(t)
 	c := w.Client(t)
 	f := NewNodeFence(c, "/fence")
 	_, err := c.Create(ctx, "/resource", []byte("new"), zk.FlagPersistent)
@@ -177,7 +177,7 @@ func TestNodeFenceCommits(t *testing.T) {
 // TestNodeFenceAfterLostReplies: a check whose reply is lost is looked up.
 func TestNodeFenceAfterLostReplies(t *testing.T) {
 	w := recipestest.Start(t)
-	ctx := patient(t)
+	ctx := recipestest.Context(t)
 	c, proxy := w.Faulty(t)
 	f := NewNodeFence(c, "/fence")
 	for token, op := range []int32{0, servertest.OpCreate, servertest.OpSetData} {

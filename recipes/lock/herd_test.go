@@ -45,7 +45,7 @@ func TestOneReleaseWakesOne(t *testing.T) {
 		waiters = n
 	}
 	q := newQueue(t, waiters)
-	ctx := patient(t)
+	ctx := recipestest.Context(t)
 	holder, err := NewMutex(q.w.Client(t), "/herd", Options{}).Lock(ctx)
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(ctx)

@@ -66,7 +66,7 @@ func TestHistoryUnderFaults(t *testing.T) {
 func runHistory(t *testing.T, seed uint64) {
 	const clients, rounds = 4, 4
 	w := recipestest.Start(t)
-	ctx, stop := context.WithCancel(patient(t))
+	ctx, stop := context.WithCancel(recipestest.Context(t))
 	defer stop()
 	l := &ledger{holders: map[*Guard]bool{}}
 	var workers, trouble sync.WaitGroup

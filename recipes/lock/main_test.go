@@ -24,12 +24,6 @@ func TestMain(m *testing.M) { recipestest.MainParallel(m, sideBySide) }
 // patience is how long a test waits for what has to come. It is far above what is ever needed.
 const patience = time.Minute
 
-func patient(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	t.Cleanup(cancel)
-	return ctx
-}
-
 // timeout changes the session timeout of a client.
 func timeout(d time.Duration) func(*recipes.Options) {
 	return func(o *recipes.Options) { o.SessionTimeout = d }
@@ -50,7 +44,7 @@ func (silent) Printf(string, ...any) {}
 // through its servers, before it connects again: it has a longer list.
 func eager(t testing.TB, w *recipestest.World, timeout time.Duration, namespace ...string) (*recipes.Client, *servertest.Proxy) {
 	proxy := servertest.NewProxy(t, w.Raw(t).Server())
-	c, err := recipes.Connect(patient(t), slices.Repeat([]string{proxy.Addr()}, 20),
+	c, err := recipes.Connect(recipestest.Context(t), slices.Repeat([]string{proxy.Addr()}, 20),
 		recipes.Options{SessionTimeout: timeout, Namespace: w.Abs("/" + path.Join(namespace...))})
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
@@ -60,12 +54,12 @@ func eager(t testing.TB, w *recipestest.World, timeout time.Duration, namespace 
 // nodes returns the names of the children of a node, none if it does not exist.
 func nodes(t testing.TB, c *recipes.Client, path string) []string {
 	t.Helper()
-	stat, err := c.Exists(patient(t), path)
+	stat, err := c.Exists(recipestest.Context(t), path)
 	require.NoError(t, err)
 	if stat == nil {
 		return nil
 	}
-	names, _, err := c.Children(patient(t), path)
+	names, _, err := c.Children(recipestest.Context(t), path)
 	require.NoError(t, err)
 	return names
 }

@@ -12,7 +12,7 @@ import (
 
 func TestMultiTakesAllOrNone(t *testing.T) {
 	w := recipestest.Start(t)
-	ctx := patient(t)
+	ctx := recipestest.Context(t)
 	c := w.Client(t)
 	rw := NewRWMutex(c, "/b", Options{})
 	both := NewMulti(NewMutex(c, "/c", Options{}), rw.RLocker(), NewMutex(c, "/a", Options{}))
@@ -41,7 +41,7 @@ func TestMultiTakesAllOrNone(t *testing.T) {
 
 func TestMultiRefusesWhatCannotBe(t *testing.T) {
 	w := recipestest.Start(t)
-	ctx := patient(t)
+	ctx := recipestest.Context(t)
 	c := w.Client(t)
 	for _, m := range []*Multi{
 		NewMulti(),
@@ -61,7 +61,7 @@ func TestMultiRefusesWhatCannotBe(t *testing.T) {
 // TestMultisDoNotBlockEachOther lists the same locks in all orders.
 func TestMultisDoNotBlockEachOther(t *testing.T) {
 	w := recipestest.Start(t)
-	ctx := patient(t)
+	ctx := recipestest.Context(t)
 	var workers sync.WaitGroup
 	for _, paths := range [][]string{{"/a", "/b", "/c"}, {"/c", "/b", "/a"}, {"/b", "/c", "/a"}} {
 		c := w.Client(t)
@@ -88,7 +88,7 @@ func TestMultisDoNotBlockEachOther(t *testing.T) {
 // TestMultiBeginsAgain: the session is lost while the second lock is waited for. Then the first one is not held any more.
 func TestMultiBeginsAgain(t *testing.T) {
 	w := recipestest.Start(t)
-	ctx := patient(t)
+	ctx := recipestest.Context(t)
 	c, proxy := eager(t, w, recipestest.SessionTimeout)
 	other := w.Client(t)
 	second, err := NewMutex(other, "/b", Options{}).Lock(ctx)

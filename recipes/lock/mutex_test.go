@@ -18,7 +18,7 @@ import (
 func TestMutexExcludes(t *testing.T) {
 	const clients, goroutines, rounds = 3, 3, 4
 	w := recipestest.Start(t)
-	ctx := patient(t)
+	ctx := recipestest.Context(t)
 	var inside, count int // the race detector looks, too
 	var last int64
 	var workers sync.WaitGroup
@@ -52,7 +52,7 @@ func TestMutexExcludes(t *testing.T) {
 
 func TestTryLock(t *testing.T) {
 	w := recipestest.Start(t)
-	ctx := patient(t)
+	ctx := recipestest.Context(t)
 	a, b := NewMutex(w.Client(t), "/try", Options{}), NewMutex(w.Client(t), "/try", Options{})
 	guard, err := a.TryLock(ctx)
 	require.NoError(t, err)
@@ -73,7 +73,7 @@ func TestTryLock(t *testing.T) {
 // TestTryLockGivesWay is for the moment in which another one has come in between the look and the own node.
 func TestTryLockGivesWay(t *testing.T) {
 	w := recipestest.Start(t)
-	ctx := patient(t)
+	ctx := recipestest.Context(t)
 	m := NewMutex(w.Client(t), "/try", Options{})
 	guard, err := m.Lock(ctx)
 	require.NoError(t, err)
@@ -85,7 +85,7 @@ func TestTryLockGivesWay(t *testing.T) {
 
 func TestAgain(t *testing.T) {
 	w := recipestest.Start(t)
-	ctx := patient(t)
+	ctx := recipestest.Context(t)
 	c := w.Client(t)
 	m := NewMutex(c, "/again", Options{})
 	outer, err := m.Lock(ctx)
@@ -111,7 +111,7 @@ func TestAgain(t *testing.T) {
 
 func TestParticipants(t *testing.T) {
 	w := recipestest.Start(t)
-	ctx := patient(t)
+	ctx := recipestest.Context(t)
 	a := NewMutex(w.Client(t), "/who", Options{Identity: []byte("first")})
 	b := NewMutex(w.Client(t), "/who", Options{Identity: []byte("second")})
 	none, err := a.Participants(ctx)
@@ -143,7 +143,7 @@ func TestParticipants(t *testing.T) {
 // TestNodesAreNamedAsOthersNameThem pins what Curator and kazoo look for.
 func TestNodesAreNamedAsOthersNameThem(t *testing.T) {
 	w := recipestest.Start(t)
-	ctx := patient(t)
+	ctx := recipestest.Context(t)
 	c := w.Client(t)
 	const guid = `_c_[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}-`
 	java, python := Options{Identity: []byte("me")}, Options{Identity: []byte("me"), Names: Kazoo}
@@ -178,7 +178,7 @@ func TestNodesAreNamedAsOthersNameThem(t *testing.T) {
 // TestForeignersInTheLine puts nodes of others before ours, one by one, by hand.
 func TestForeignersInTheLine(t *testing.T) {
 	w := recipestest.Start(t)
-	ctx := patient(t)
+	ctx := recipestest.Context(t)
 	c := w.Client(t)
 	m := NewMutex(c, "/mixed", Options{})
 	require.NoError(t, c.EnsurePath(ctx, "/mixed"))
@@ -200,7 +200,7 @@ func TestForeignersInTheLine(t *testing.T) {
 // TestWaitersKnowWhenTheNodeIsGone has somebody delete the nodes of those who wait.
 func TestWaitersKnowWhenTheNodeIsGone(t *testing.T) {
 	w := recipestest.Start(t)
-	ctx := patient(t)
+	ctx := recipestest.Context(t)
 	c := w.Client(t)
 	m := NewMutex(c, "/hand", Options{})
 	first, err := m.Lock(ctx)
@@ -219,7 +219,7 @@ func TestWaitersKnowWhenTheNodeIsGone(t *testing.T) {
 
 func TestContextOfTheGuard(t *testing.T) {
 	w := recipestest.Start(t)
-	ctx := patient(t)
+	ctx := recipestest.Context(t)
 	c, proxy := w.Faulty(t)
 	guard, err := NewMutex(c, "/work", Options{}).Lock(ctx)
 	require.NoError(t, err)
@@ -240,7 +240,7 @@ func TestContextOfTheGuard(t *testing.T) {
 
 func TestBadPathsAndClosedClients(t *testing.T) {
 	w := recipestest.Start(t)
-	ctx := patient(t)
+	ctx := recipestest.Context(t)
 	c := w.Client(t)
 	for _, path := range []string{"", "/", "relative", "/a/", "/a//b", "/a/../b"} {
 		_, err := NewMutex(c, path, Options{}).Lock(ctx)
@@ -266,10 +266,10 @@ func TestLockEndsWithItsContext(t *testing.T) {
 	w := recipestest.Start(t)
 	c := w.Client(t)
 	m := NewMutex(c, "/ends", Options{})
-	first, err := m.Lock(patient(t))
+	first, err := m.Lock(recipestest.Context(t))
 	require.NoError(t, err)
 	why := errors.New("why")
-	ctx, cancel := context.WithCancelCause(patient(t))
+	ctx, cancel := context.WithCancelCause(recipestest.Context(t))
 	waiting := inBackground(ctx, m.Lock)
 	requireLine(t, c, "/ends", 2)
 	cancel(why)

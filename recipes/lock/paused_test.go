@@ -116,7 +116,7 @@ func (p *play) free() int {
 
 // begin takes the lock and reads.
 func (p *play) begin(client int) *pausing {
-	guard, err := p.locks[client].Lock(patient(p.t))
+	guard, err := p.locks[client].Lock(recipestest.Context(p.t))
 	require.NoError(p.t, err)
 	one := &pausing{client: client, guard: guard, called: p.now()}
 	require.NoError(p.t, p.access(guard.Token(), func() { one.read = p.register }), "the youngest holder is never refused")
@@ -139,7 +139,7 @@ func (p *play) finish(one *pausing) {
 	}
 	p.history = append(p.history, porcupine.Operation{ClientId: one.client, Call: one.called, Return: p.now(),
 		Output: increment{one.read, err != nil}})
-	_ = one.guard.Unlock(patient(p.t)) // lost, if it was stopped
+	_ = one.guard.Unlock(recipestest.Context(p.t)) // lost, if it was stopped
 }
 
 func (p *play) wake(i int) {
@@ -180,7 +180,7 @@ func TestWithoutAFenceTheJudgeObjects(t *testing.T) {
 // writes.
 func TestFrozenHolder(t *testing.T) {
 	w := recipestest.Start(t)
-	ctx := patient(t)
+	ctx := recipestest.Context(t)
 	c, proxy := w.Faulty(t, timeout(500*time.Millisecond))
 	frozen, err := NewMutex(c, "/frozen", Options{}).Lock(ctx)
 	require.NoError(t, err)

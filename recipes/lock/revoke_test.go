@@ -11,7 +11,7 @@ import (
 
 func TestRevoke(t *testing.T) {
 	w := recipestest.Start(t)
-	ctx := patient(t)
+	ctx := recipestest.Context(t)
 	a, b := w.Client(t), w.Client(t)
 	m := NewMutex(a, "/asked", Options{Identity: []byte("me")})
 	guard, err := m.Lock(ctx)
@@ -48,7 +48,7 @@ func TestRevoke(t *testing.T) {
 
 func TestRevokedIsQuietOnUnlock(t *testing.T) {
 	w := recipestest.Start(t)
-	ctx := patient(t)
+	ctx := recipestest.Context(t)
 	c := w.Client(t)
 	m := NewMutex(c, "/quiet", Options{})
 	guard, err := m.Lock(ctx)
@@ -66,7 +66,7 @@ func TestRevokedIsQuietOnUnlock(t *testing.T) {
 
 func TestRevokeAfterLostReply(t *testing.T) {
 	w := recipestest.Start(t)
-	ctx := patient(t)
+	ctx := recipestest.Context(t)
 	c, proxy := w.Faulty(t)
 	guard, err := NewMutex(w.Client(t), "/asked", Options{}).Lock(ctx)
 	require.NoError(t, err)

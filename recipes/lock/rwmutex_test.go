@@ -12,7 +12,7 @@ import (
 
 func TestReadersShareAndWritersDoNot(t *testing.T) {
 	w := recipestest.Start(t)
-	ctx := patient(t)
+	ctx := recipestest.Context(t)
 	a, b := NewRWMutex(w.Client(t), "/rw", Options{}), NewRWMutex(w.Client(t), "/rw", Options{})
 	r1, err := a.RLock(ctx)
 	require.NoError(t, err)
@@ -52,7 +52,7 @@ func TestReadersShareAndWritersDoNot(t *testing.T) {
 func TestDowngrade(t *testing.T) {
 	for _, names := range []Names{Curator, Kazoo} {
 		w := recipestest.Start(t)
-		ctx := patient(t)
+		ctx := recipestest.Context(t)
 		a, b := NewRWMutex(w.Client(t), "/rw", Options{Names: names}), NewRWMutex(w.Client(t), "/rw", Options{Names: names})
 		writing, err := a.Lock(ctx)
 		require.NoError(t, err)
@@ -80,7 +80,7 @@ func TestDowngrade(t *testing.T) {
 
 func TestShare(t *testing.T) {
 	w := recipestest.Start(t)
-	ctx := patient(t)
+	ctx := recipestest.Context(t)
 	m := NewRWMutex(w.Client(t), "/rw", Options{})
 	writing, err := m.Lock(ctx)
 	require.NoError(t, err)
@@ -115,7 +115,7 @@ func TestShare(t *testing.T) {
 // TestShareFailsWithTheSession: a write lock that is lost gives no read lock.
 func TestShareFailsWithTheSession(t *testing.T) {
 	w := recipestest.Start(t)
-	ctx := patient(t)
+	ctx := recipestest.Context(t)
 	c, proxy := w.Faulty(t)
 	m := NewRWMutex(c, "/rw", Options{})
 	writing, err := m.Lock(ctx)
@@ -131,7 +131,7 @@ func TestShareFailsWithTheSession(t *testing.T) {
 // TestForeignReadersAndWriters puts nodes of Curator and kazoo before ours, also a reader at its writer's place.
 func TestForeignReadersAndWriters(t *testing.T) {
 	w := recipestest.Start(t)
-	ctx := patient(t)
+	ctx := recipestest.Context(t)
 	c := w.Client(t)
 	m := NewRWMutex(c, "/rw", Options{})
 	require.NoError(t, c.EnsurePath(ctx, "/rw"))

@@ -15,7 +15,7 @@ import (
 func TestSemaphoreHasSoManyHolders(t *testing.T) {
 	const permits, workers, rounds = 3, 8, 4
 	w := recipestest.Start(t)
-	ctx := patient(t)
+	ctx := recipestest.Context(t)
 	var inside, most atomic.Int32
 	var all sync.WaitGroup
 	for range workers {
@@ -46,7 +46,7 @@ func TestSemaphoreHasSoManyHolders(t *testing.T) {
 
 func TestPermitsAreHeldTogether(t *testing.T) {
 	w := recipestest.Start(t)
-	ctx := patient(t)
+	ctx := recipestest.Context(t)
 	a, b := NewSemaphore(w.Client(t), "/s", 2, Options{Identity: []byte("a")}), NewSemaphore(w.Client(t), "/s", 2, Options{})
 	p1, err := a.Acquire(ctx)
 	require.NoError(t, err)
@@ -74,7 +74,7 @@ func TestPermitsAreHeldTogether(t *testing.T) {
 
 func TestManyPermitsAtOnce(t *testing.T) {
 	w := recipestest.Start(t)
-	ctx := patient(t)
+	ctx := recipestest.Context(t)
 	a, b := NewSemaphore(w.Client(t), "/s", 3, Options{}), NewSemaphore(w.Client(t), "/s", 3, Options{})
 	for _, n := range []int{-1, 0, 4} {
 		_, err := a.AcquireN(ctx, n)
@@ -102,7 +102,7 @@ func TestManyPermitsAtOnce(t *testing.T) {
 // TestNumberOfPermitsChanges: more permits are given to those who wait, fewer take none away.
 func TestNumberOfPermitsChanges(t *testing.T) {
 	w := recipestest.Start(t)
-	ctx := patient(t)
+	ctx := recipestest.Context(t)
 	s := NewSemaphore(w.Client(t), "/s", 1, Options{})
 	first, err := s.Acquire(ctx)
 	require.NoError(t, err)
@@ -127,7 +127,7 @@ func TestNumberOfPermitsChanges(t *testing.T) {
 // TestForeignLeases: whatever lies among the leases counts, as with Curator.
 func TestForeignLeases(t *testing.T) {
 	w := recipestest.Start(t)
-	ctx := patient(t)
+	ctx := recipestest.Context(t)
 	c := w.Client(t)
 	s := NewSemaphore(c, "/s", 1, Options{})
 	require.NoError(t, c.EnsurePath(ctx, "/s/leases"))
@@ -143,7 +143,7 @@ func TestForeignLeases(t *testing.T) {
 // TestPermitLostWhileWaiting: the lease of one who waits goes with the session, and another is made.
 func TestPermitLostWhileWaiting(t *testing.T) {
 	w := recipestest.Start(t)
-	ctx := patient(t)
+	ctx := recipestest.Context(t)
 	c, proxy := eager(t, w, recipestest.SessionTimeout)
 	other := NewSemaphore(w.Client(t), "/s", 1, Options{})
 	first, err := other.Acquire(ctx)

@@ -32,7 +32,7 @@ func TestPutUnderFaults(t *testing.T) {
 	raw := w.Raw(t)
 	for fault, do := range faults(w) {
 		t.Run(fault, func(t *testing.T) {
-			ctx, path := within(t), "/put-"+newGUID()
+			ctx, path := recipestest.Context(t), "/put-"+newGUID()
 			c, proxy := w.Faulty(t)
 			q := newQueue(t, c, path, Options{})
 			require.NoError(t, q.ensure(ctx))
@@ -56,7 +56,7 @@ func TestPutUnderFaults(t *testing.T) {
 func TestPutIsDoubtful(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)
-	ctx := within(t)
+	ctx := recipestest.Context(t)
 	c, proxy := w.Faulty(t)
 	q := newQueue(t, c, at, Options{})
 	require.NoError(t, q.ensure(ctx))
@@ -89,7 +89,7 @@ func TestTakeUnderFaults(t *testing.T) {
 	other, raw := w.Client(t), w.Raw(t)
 	for fault, do := range faults(w) {
 		t.Run("take, "+fault, func(t *testing.T) {
-			ctx, path := within(t), "/take-"+newGUID()
+			ctx, path := recipestest.Context(t), "/take-"+newGUID()
 			require.NoError(t, newQueue(t, other, path, Options{}).Put(ctx, []byte("a")))
 			c, proxy := w.Faulty(t)
 			q := newQueue(t, c, path, Options{})
@@ -100,7 +100,7 @@ func TestTakeUnderFaults(t *testing.T) {
 			requireEmpty(t, w, raw, path)
 		})
 		t.Run("done, "+fault, func(t *testing.T) {
-			ctx, path := within(t), "/done-"+newGUID()
+			ctx, path := recipestest.Context(t), "/done-"+newGUID()
 			require.NoError(t, newQueue(t, other, path, Options{}).Put(ctx, []byte("a")))
 			c, proxy := w.Faulty(t)
 			e := take(t, ctx, newQueue(t, c, path, Options{}).Taker)
@@ -109,7 +109,7 @@ func TestTakeUnderFaults(t *testing.T) {
 			requireEmpty(t, w, raw, path)
 		})
 		t.Run("release, "+fault, func(t *testing.T) {
-			ctx, path := within(t), "/release-"+newGUID()
+			ctx, path := recipestest.Context(t), "/release-"+newGUID()
 			require.NoError(t, newQueue(t, other, path, Options{}).Put(ctx, []byte("a")))
 			c, proxy := w.Faulty(t)
 			e := take(t, ctx, newQueue(t, c, path, Options{}).Taker)
@@ -127,7 +127,7 @@ func TestTakeUnderFaults(t *testing.T) {
 func TestExpiryWhileTaken(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)
-	ctx := within(t)
+	ctx := recipestest.Context(t)
 	c, proxy := w.Faulty(t)
 	q, other := newQueue(t, c, at, Options{}), newQueue(t, w.Client(t), at, Options{})
 	require.NoError(t, q.Put(ctx, []byte("a")))
@@ -155,7 +155,7 @@ func TestExpiryWhileTaken(t *testing.T) {
 func TestPopIsDoubtful(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)
-	ctx := within(t)
+	ctx := recipestest.Context(t)
 	c, proxy := w.Faulty(t)
 	q := newQueue(t, c, at, Options{})
 	require.NoError(t, q.Put(ctx, []byte("a")))
@@ -177,7 +177,7 @@ func TestPopIsDoubtful(t *testing.T) {
 func TestTakeGivenUp(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)
-	ctx, raw := within(t), w.Raw(t)
+	ctx, raw := recipestest.Context(t), w.Raw(t)
 	other := newQueue(t, w.Client(t), at, Options{})
 	require.NoError(t, other.Put(ctx, []byte("a")))
 	c, proxy := w.Faulty(t)
@@ -207,7 +207,7 @@ func TestTakeGivenUp(t *testing.T) {
 func TestReleaseGivenUp(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)
-	ctx := within(t)
+	ctx := recipestest.Context(t)
 	c, proxy := w.Faulty(t)
 	q := newQueue(t, c, at, Options{})
 	require.NoError(t, q.Put(ctx, []byte("a")))
@@ -223,7 +223,7 @@ func TestReleaseGivenUp(t *testing.T) {
 func TestQueueOverLeaderChange(t *testing.T) {
 	t.Parallel()
 	w := recipestest.StartThree(t)
-	ctx := within(t)
+	ctx := recipestest.Context(t)
 	q, other := newQueue(t, w.Client(t), at, Options{}), newQueue(t, w.Client(t), at, Options{})
 	require.NoError(t, q.Put(ctx, []byte("a")))
 	waiting := make(chan *Entry)
@@ -249,7 +249,7 @@ func TestQueueRandomly(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)
 	seed := recipestest.Seed(t)
-	ctx := within(t)
+	ctx := recipestest.Context(t)
 	const entries, takers = 24, 3
 	var mu sync.Mutex
 	done, doubtful := map[string]int{}, map[string]bool{}
@@ -338,7 +338,7 @@ func shake(random *rand.Rand, proxy *servertest.Proxy) {
 func TestTakeOnFlappingConnection(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)
-	ctx := within(t)
+	ctx := recipestest.Context(t)
 	other := newQueue(t, w.Client(t), at, Options{})
 	c, proxy := w.Faulty(t)
 	q := newQueue(t, c, at, Options{})

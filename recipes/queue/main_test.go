@@ -3,7 +3,6 @@ package queue
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -21,13 +20,6 @@ const (
 )
 
 const at = "/q"
-
-// within is a context that ends far later than any of these tests needs.
-func within(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	t.Cleanup(cancel)
-	return ctx
-}
 
 func newQueue(t *testing.T, c *recipes.Client, path string, o Options) *Queue {
 	t.Helper()

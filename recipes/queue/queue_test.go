@@ -34,7 +34,7 @@ func TestNewRefuses(t *testing.T) {
 func TestQueue(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)
-	ctx, raw := within(t), w.Raw(t)
+	ctx, raw := recipestest.Context(t), w.Raw(t)
 	q := newQueue(t, w.Client(t), at, Options{})
 	n, err := q.Len(ctx)
 	require.NoError(t, err)
@@ -87,7 +87,7 @@ func requireEmpty(t *testing.T, w *recipestest.World, raw *zk.Conn, path string)
 func TestTakeWaits(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)
-	ctx := within(t)
+	ctx := recipestest.Context(t)
 	q, other := newQueue(t, w.Client(t), at, Options{}), newQueue(t, w.Client(t), at, Options{})
 	got := make(chan *Entry)
 	takeOne := func() {
@@ -117,7 +117,7 @@ func TestTakeWaits(t *testing.T) {
 func TestPop(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)
-	ctx := within(t)
+	ctx := recipestest.Context(t)
 	q := newQueue(t, w.Client(t), at, Options{})
 	require.NoError(t, q.Put(ctx, []byte("a")))
 	e, err := q.Pop(ctx)
@@ -129,7 +129,7 @@ func TestPop(t *testing.T) {
 func TestPriorities(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)
-	ctx := within(t)
+	ctx := recipestest.Context(t)
 	q, err := NewPriority(w.Client(t), at, Options{})
 	require.NoError(t, err)
 	kazoo, err := NewKazoo(w.Client(t), "/kazoo", Options{LockPath: "/ignored"})
@@ -162,7 +162,7 @@ func TestPriorities(t *testing.T) {
 func TestKazooLayout(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)
-	ctx, raw := within(t), w.Raw(t)
+	ctx, raw := recipestest.Context(t), w.Raw(t)
 	q, err := NewKazoo(w.Client(t), at, Options{})
 	require.NoError(t, err)
 	require.NoError(t, q.Put(ctx, []byte("a"), 100))
@@ -181,7 +181,7 @@ func TestKazooLayout(t *testing.T) {
 func TestDelays(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)
-	ctx := within(t)
+	ctx := recipestest.Context(t)
 	q, err := NewDelay(w.Client(t), at, Options{})
 	require.NoError(t, err)
 	require.Error(t, q.Put(ctx, nil, time.Time{}))
@@ -215,7 +215,7 @@ func TestDelays(t *testing.T) {
 func TestFull(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)
-	ctx := within(t)
+	ctx := recipestest.Context(t)
 	q := newQueue(t, w.Client(t), at, Options{LengthMax: 2})
 	require.NoError(t, q.Put(ctx, nil))
 	require.NoError(t, q.Put(ctx, make([]byte, entryBytesMax)))
@@ -233,7 +233,7 @@ func TestFull(t *testing.T) {
 func TestForeignEntries(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)
-	ctx, raw := within(t), w.Raw(t)
+	ctx, raw := recipestest.Context(t), w.Raw(t)
 	var mu sync.Mutex
 	skipped := map[string]error{}
 	q, err := NewPriority(w.Client(t), at, Options{Skipped: func(path string, err error) {
@@ -274,7 +274,7 @@ func TestForeignEntries(t *testing.T) {
 func TestDoneWithOthers(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)
-	ctx, raw := within(t), w.Raw(t)
+	ctx, raw := recipestest.Context(t), w.Raw(t)
 	q := newQueue(t, w.Client(t), at, Options{})
 	require.NoError(t, q.Put(ctx, []byte("a")))
 	a := take(t, ctx, q.Taker)
@@ -293,7 +293,7 @@ func TestDoneWithOthers(t *testing.T) {
 func TestClientClosed(t *testing.T) {
 	t.Parallel()
 	w := recipestest.Start(t)
-	ctx, c := within(t), w.Client(t)
+	ctx, c := recipestest.Context(t), w.Client(t)
 	q := newQueue(t, c, at, Options{})
 	require.NoError(t, q.Put(ctx, []byte("a")))
 	e := take(t, ctx, q.Taker)

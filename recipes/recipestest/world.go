@@ -29,6 +29,8 @@ const (
 	tickMs = "100"
 	// waitMax bounds everything that is waited for. It is far above what is ever needed.
 	waitMax = 30 * time.Second
+	// contextMax is longer, since a call may wait for several things.
+	contextMax = 2 * waitMax
 	// outage is for how long the proxies refuse in place of a restart of a server that is not ours.
 	outage = 100 * time.Millisecond
 	// addrRepeats is how often package zk is given each address: it waits for a second after each round through the list.
@@ -191,6 +193,13 @@ func (w *World) Raw(t testing.TB) *zk.Conn {
 type silence struct{}
 
 func (silence) Printf(string, ...any) {}
+
+// Context returns a context that ends with the test, or long after anything that is waited for should have come.
+func Context(t testing.TB) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), contextMax)
+	t.Cleanup(cancel)
+	return ctx
+}
 
 // Eventually waits until cond holds. If it never does, the test fails and says what was waited for.
 func Eventually(t testing.TB, cond func() bool, what string) {

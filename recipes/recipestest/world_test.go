@@ -1,7 +1,6 @@
 package recipestest
 
 import (
-	"context"
 	"testing"
 
 	"github.com/go-zookeeper/zk"
@@ -14,15 +13,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func testContext(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), waitMax)
-	t.Cleanup(cancel)
-	return ctx
-}
-
 func make1(t *testing.T, c *recipes.Client, path string) {
 	t.Helper()
-	_, err := c.Create(testContext(t), path, []byte("x"), 0)
+	_, err := c.Create(Context(t), path, []byte("x"), 0)
 	require.NoError(t, err)
 }
 
@@ -30,7 +23,7 @@ func make1(t *testing.T, c *recipes.Client, path string) {
 func TestWorldsAreApart(t *testing.T) {
 	a, b := Start(t), Start(t)
 	make1(t, a.Client(t), "/a")
-	stat, err := b.Client(t).Exists(testContext(t), "/a")
+	stat, err := b.Client(t).Exists(Context(t), "/a")
 	require.NoError(t, err)
 	require.Nil(t, stat)
 	data, _, err := a.Raw(t).Get(a.Abs("/a"))
@@ -52,14 +45,14 @@ func TestFaulty(t *testing.T) {
 	c, p := w.Faulty(t)
 	make1(t, c, "/a")
 	p.DropReply(servertest.OpCreate)
-	_, err := c.Create(testContext(t), "/lost", nil, 0)
+	_, err := c.Create(Context(t), "/lost", nil, 0)
 	require.ErrorIs(t, err, recipes.ErrUnknown)
 	_, _, err = w.Raw(t).Get(w.Abs("/lost"))
 	require.NoError(t, err)
 	old := c.Session()
 	p.Expire()
 	<-old.Done()
-	s, err := c.AwaitSession(testContext(t))
+	s, err := c.AwaitSession(Context(t))
 	require.NoError(t, err)
 	require.NotEqual(t, old.ID(), s.ID())
 }
@@ -70,13 +63,13 @@ func TestRestart(t *testing.T) {
 	faulty, _ := w.Faulty(t)
 	raw := w.Raw(t)
 	make1(t, plain, "/a")
-	cut := []<-chan recipes.State{plain.States(testContext(t)), faulty.States(testContext(t))}
+	cut := []<-chan recipes.State{plain.States(Context(t)), faulty.States(Context(t))}
 	w.Restart()
 	for _, states := range cut {
 		require.Equal(t, recipes.Suspended, <-states)
 	}
 	for _, c := range []*recipes.Client{plain, faulty} {
-		stat, err := c.Exists(testContext(t), "/a")
+		stat, err := c.Exists(Context(t), "/a")
 		require.NoError(t, err)
 		require.NotNil(t, stat)
 	}
@@ -94,11 +87,11 @@ func TestThree(t *testing.T) {
 	w.ChangeLeader()
 	require.NotEqual(t, before, w.ensemble.Leader())
 	for _, c := range []*recipes.Client{c, faulty} {
-		_, _, err := c.Get(testContext(t), "/a")
+		_, _, err := c.Get(Context(t), "/a")
 		require.NoError(t, err)
 	}
 	w.Restart()
-	_, _, err := faulty.Get(testContext(t), "/a")
+	_, _, err := faulty.Get(Context(t), "/a")
 	require.NoError(t, err)
 	require.NotZero(t, p.Requests(servertest.OpGetData))
 	_, err = raw.Create(w.Abs("/b"), nil, 0, zk.WorldACL(zk.PermAll))

@@ -1,10 +1,8 @@
 package schema
 
 import (
-	"context"
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/go-zookeeper/zk"
 	"github.com/stretchr/testify/require"
@@ -14,12 +12,6 @@ import (
 )
 
 func TestMain(m *testing.M) { recipestest.Main(m) }
-
-func testContext(t testing.TB) context.Context {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	t.Cleanup(cancel)
-	return ctx
-}
 
 var errEmpty = errors.New("there are none")
 
@@ -148,7 +140,7 @@ rest
 // The client refuses what the schema forbids before anything is sent, and does the rest.
 func TestClient(t *testing.T) {
 	w := recipestest.Start(t)
-	ctx, below := testContext(t), w.Client(t)
+	ctx, below := recipestest.Context(t), w.Client(t)
 	c := Wrap(below, mustNew(t, true,
 		Rule{Name: "kept", Path: "/kept", Data: notEmpty, Keep: true, Ephemeral: Cannot, Sequential: Cannot, Watched: Cannot},
 		Rule{Name: "free", Path: "/free"},
@@ -213,7 +205,7 @@ func TestClient(t *testing.T) {
 
 func TestClientTxn(t *testing.T) {
 	w := recipestest.Start(t)
-	ctx := testContext(t)
+	ctx := recipestest.Context(t)
 	c := Wrap(w.Client(t), mustNew(t, false, Rule{Name: "kept", Path: "/kept", Data: notEmpty, Keep: true}))
 	_, err := c.Txn().Create("/a", nil, 0).Create("/kept", nil, 0).Delete("/kept", -1).Commit(ctx)
 	require.ErrorIs(t, err, ErrData, "the first violation")
